@@ -1,0 +1,49 @@
+//! Waiting between tries: exponential back-off with full jitter, and the published schedules.
+
+use std::time::Duration;
+
+/// A retry schedule: before try `n` one waits a random time between nothing and `base * 2^n`, at most `cap`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backoff {
+    /// The upper bound of the first wait.
+    pub base: Duration,
+    /// The upper bound of every wait.
+    pub cap: Duration,
+}
+
+/// How the browser's form retries a submission without an answer, within [`BROWSER_RETRY_WINDOW`].
+pub const BROWSER: Backoff = Backoff { base: Duration::from_millis(500), cap: Duration::from_secs(8) };
+
+/// How long the browser's form goes on by itself before it says that the outcome is not known yet.
+pub const BROWSER_RETRY_WINDOW: Duration = Duration::from_secs(60);
+
+impl Backoff {
+    /// The wait before try `attempt` (0 is the first retry); `random` is uniform over all of `u32`.
+    #[must_use]
+    pub fn wait(self, attempt: u32, random: u32) -> Duration {
+        let ceiling = self.base.saturating_mul(2_u32.saturating_pow(attempt.min(31))).min(self.cap);
+        ceiling.mul_f64(f64::from(random) / f64::from(u32::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_wait_is_jittered_and_bounded(attempt: u32, random: u32) {
+            let wait = BROWSER.wait(attempt, random);
+            prop_assert!(wait <= BROWSER.cap);
+            prop_assert!(BROWSER.wait(attempt, 0).is_zero());
+            prop_assert!(BROWSER.wait(attempt, u32::MAX) >= wait);
+        }
+    }
+
+    #[test]
+    fn the_ceiling_doubles_up_to_the_cap() {
+        let millis: Vec<_> = (0..6).map(|n| BROWSER.wait(n, u32::MAX).as_millis()).collect();
+        assert_eq!(millis, [500, 1000, 2000, 4000, 8000, 8000]);
+    }
+}

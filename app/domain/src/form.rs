@@ -1,0 +1,245 @@
+//! A form made from an offering's JSON Schema, and the way back: the strings of a form, typed by that schema.
+//!
+//! The browser and the server use the same two functions, so a form with script and one without send the same values.
+
+use crate::view::Object;
+use serde_json::Value;
+
+/// The keyword by which an offering shows a parameter only while another has a certain value: `{"other": value}`.
+pub const VISIBLE_WHEN: &str = "x-visible-when";
+
+/// One input of a form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    /// The parameter's name.
+    pub name: String,
+    /// Its title for people.
+    pub title: String,
+    /// What it means.
+    pub help: Option<String>,
+    /// What goes into it.
+    pub kind: FieldKind,
+    /// Whether it must be given.
+    pub required: bool,
+    /// What holds when it is left out.
+    pub default: Option<Value>,
+    /// The parameter and value that make this one appear.
+    pub visible_when: Option<(String, Value)>,
+}
+
+/// What goes into an input.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FieldKind {
+    /// A line of text.
+    Text {
+        /// The fewest characters.
+        min_length: Option<u64>,
+        /// The most characters.
+        max_length: Option<u64>,
+        /// The regular expression it matches (ECMA-262).
+        pattern: Option<String>,
+    },
+    /// A number.
+    Number {
+        /// Whether it is whole.
+        whole: bool,
+        /// The least.
+        minimum: Option<f64>,
+        /// The greatest.
+        maximum: Option<f64>,
+    },
+    /// Yes or no.
+    Boolean,
+    /// One of a few values.
+    Choice(Vec<Value>),
+    /// Several texts, a line each.
+    Lines,
+    /// Anything else, written as JSON.
+    Json,
+}
+
+/// The inputs of a form for this schema, in the schema's order of `required`, then by name.
+///
+/// A schema may give an order of its own by `x-order`, a list of names.
+#[must_use]
+pub fn fields(schema: &Value) -> Vec<Field> {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Vec::new() };
+    let names = |keyword: &str| -> Vec<&str> {
+        schema.get(keyword).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
+    };
+    let (order, required) = (names("x-order"), names("required"));
+    let place = |name: &str| {
+        let at = |list: &[&str]| list.iter().position(|known| *known == name).unwrap_or(usize::MAX);
+        (at(&order), at(&required))
+    };
+    let mut fields: Vec<Field> = properties
+        .iter()
+        .map(|(name, property)| field(name, property, required.contains(&name.as_str())))
+        .collect();
+    fields.sort_by_key(|field| place(&field.name));
+    fields
+}
+
+fn field(name: &str, property: &Value, required: bool) -> Field {
+    let text = |keyword: &str| property.get(keyword).and_then(Value::as_str).map(str::to_owned);
+    Field {
+        name: name.to_owned(),
+        title: text("title").unwrap_or_else(|| name.to_owned()),
+        help: text("description"),
+        kind: kind(property),
+        required,
+        default: property.get("default").cloned(),
+        visible_when: visible_when(property),
+    }
+}
+
+fn kind(property: &Value) -> FieldKind {
+    if let Some(options) = property.get("enum").and_then(Value::as_array) {
+        return FieldKind::Choice(options.clone());
+    }
+    let number = |keyword: &str| property.get(keyword).and_then(Value::as_f64);
+    let count = |keyword: &str| property.get(keyword).and_then(Value::as_u64);
+    match property.get("type").and_then(Value::as_str) {
+        Some("string") => FieldKind::Text {
+            min_length: count("minLength"),
+            max_length: count("maxLength"),
+            pattern: property.get("pattern").and_then(Value::as_str).map(str::to_owned),
+        },
+        Some(word @ ("integer" | "number")) => FieldKind::Number {
+            whole: word == "integer",
+            minimum: number("minimum"),
+            maximum: number("maximum"),
+        },
+        Some("boolean") => FieldKind::Boolean,
+        Some("array") if property.pointer("/items/type").and_then(Value::as_str) == Some("string") => FieldKind::Lines,
+        _ => FieldKind::Json,
+    }
+}
+
+fn visible_when(property: &Value) -> Option<(String, Value)> {
+    let condition = property.get(VISIBLE_WHEN)?.as_object()?;
+    condition.iter().next().map(|(name, value)| (name.clone(), value.clone()))
+}
+
+/// Whether the parameter of this schema applies while the others have these values (defaults included).
+#[must_use]
+pub fn applies(property: &Value, parameters: &Object) -> bool {
+    visible_when(property).is_none_or(|(other, value)| parameters.get(&other) == Some(&value))
+}
+
+/// The parameters that a form's strings mean.
+///
+/// `sent` gives what the form holds for a parameter (nothing when it is absent, as an unticked box is). A string that
+/// does not fit its type stays a string, so that the schema's own check names it; fields that do not apply are left
+/// out.
+#[must_use]
+pub fn typed(schema: &Value, sent: impl Fn(&str) -> Option<String>) -> Object {
+    let fields = fields(schema);
+    let mut parameters = Object::new();
+    for field in &fields {
+        if let Some(value) = typed_value(field, sent(&field.name)) {
+            parameters.insert(field.name.clone(), value);
+        }
+    }
+    let hidden: Vec<&str> = fields
+        .iter()
+        .filter(|field| {
+            field.visible_when.as_ref().is_some_and(|(other, value)| {
+                let standing = parameters
+                    .get(other)
+                    .or_else(|| fields.iter().find(|f| f.name == *other).and_then(|f| f.default.as_ref()));
+                standing != Some(value)
+            })
+        })
+        .map(|field| field.name.as_str())
+        .collect();
+    for name in hidden {
+        parameters.remove(name);
+    }
+    parameters
+}
+
+fn typed_value(field: &Field, sent: Option<String>) -> Option<Value> {
+    if field.kind == FieldKind::Boolean {
+        return Some(Value::Bool(sent.is_some_and(|text| text != "false")));
+    }
+    let text = sent.filter(|text| !text.trim().is_empty())?;
+    Some(match &field.kind {
+        FieldKind::Text { .. } | FieldKind::Boolean => Value::String(text),
+        FieldKind::Number { .. } => match crate::json::read(text.trim().as_bytes()) {
+            Ok(number @ Value::Number(_)) => number,
+            _ => Value::String(text),
+        },
+        FieldKind::Choice(options) => {
+            options.iter().find(|option| shown(option) == text).cloned().unwrap_or(Value::String(text))
+        }
+        FieldKind::Lines => {
+            text.lines().map(str::trim).filter(|line| !line.is_empty()).map(Value::from).collect()
+        }
+        FieldKind::Json => crate::json::read(text.as_bytes()).unwrap_or(Value::String(text)),
+    })
+}
+
+/// A value as an input shows it.
+#[must_use]
+pub fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.iter().all(Value::is_string) => {
+            items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn schema() -> Value {
+        json!({
+            "type": "object", "required": ["size"],
+            "properties": {
+                "count": {"type": "integer", "default": 1},
+                "size": {"enum": ["small", "large"]},
+                "names": {"type": "array", "items": {"type": "string"}},
+                "public": {"type": "boolean", "default": false},
+                "ratio": {"type": "number"},
+                "reason": {"type": "string", "x-visible-when": {"public": true}},
+                "extra": {"type": "object"}
+            }
+        })
+    }
+
+    fn typed_from(pairs: &[(&str, &str)]) -> Value {
+        Value::Object(typed(&schema(), |name| {
+            pairs.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned())
+        }))
+    }
+
+    #[test]
+    fn strings_of_a_form_are_typed_by_the_schema() {
+        let sent = [
+            ("count", " 3 "), ("size", "large"), ("names", "a\r\n\n b "), ("public", "on"), ("ratio", "0.5"),
+            ("reason", "because"), ("extra", "{\"a\":1}"),
+        ];
+        assert_eq!(
+            typed_from(&sent),
+            json!({"count": 3, "size": "large", "names": ["a", "b"], "public": true, "ratio": 0.5,
+                   "reason": "because", "extra": {"a": 1}})
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_kept_for_the_check_and_what_is_hidden_is_not_sent() {
+        assert_eq!(typed_from(&[("count", "three"), ("reason", "x")]), json!({"count": "three", "public": false}));
+        assert_eq!(typed_from(&[]), json!({"public": false}));
+    }
+
+    #[test]
+    fn required_fields_come_first() {
+        assert_eq!(fields(&schema())[0].name, "size");
+        assert!(fields(&schema())[0].required);
+    }
+}

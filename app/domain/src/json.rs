@@ -1,0 +1,241 @@
+//! Strict JSON intake (I-JSON, RFC 7493) and its canonical form (JCS, RFC 8785).
+//!
+//! Two bodies that mean the same must hash alike, and no two values may collapse into one. So a repeated member and a
+//! number that a double cannot hold exactly are refused while reading, before anything is claimed.
+
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+use std::fmt;
+
+/// The largest whole number that every JSON reader keeps exactly: 2^53 - 1 (RFC 7493, 2.2).
+pub const MAX_SAFE_INTEGER: i64 = (1 << 53) - 1;
+
+/// Why a body was not accepted as JSON, with the place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message} (line {line}, column {column})")]
+pub struct JsonError {
+    /// What is wrong.
+    pub message: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1.
+    pub column: usize,
+}
+
+/// Reads one JSON value, refusing repeated members and numbers outside what RFC 7493 calls interoperable.
+///
+/// A whole number is kept as an integer however it is spelled (`1`, `1.0`, `1e0`).
+pub fn read(bytes: &[u8]) -> Result<Value, JsonError> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = Strict.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+    value.map_err(|error| JsonError {
+        line: error.line(),
+        column: error.column(),
+        message: {
+            let text = error.to_string();
+            text.rsplit_once(" at line ").map_or(text.clone(), |(message, _)| message.to_owned())
+        },
+    })
+}
+
+/// The canonical bytes of a value (RFC 8785).
+///
+/// Values read by [`read`] cannot fail here; a value made otherwise with a number beyond doubles yields no bytes.
+#[must_use]
+pub fn canonical(value: &Value) -> Vec<u8> {
+    serde_jcs::to_vec(value).unwrap_or_default()
+}
+
+/// The value without object members that are `null`: an explicit `null` and an absent optional member mean the same.
+#[must_use]
+pub fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(members) => Value::Object(
+            members.into_iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k, without_nulls(v))).collect(),
+        ),
+        Value::Array(items) => Value::Array(items.into_iter().map(without_nulls).collect()),
+        other => other,
+    }
+}
+
+struct Strict;
+
+impl<'de> DeserializeSeed<'de> for Strict {
+    type Value = Value;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+const BEYOND: &str =
+    "a number beyond what JSON carries exactly (whole numbers reach to 9007199254740991); send it as a string";
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "checked to be whole and small")]
+fn number<E: serde::de::Error>(value: f64) -> Result<Value, E> {
+    if value.abs() > MAX_SAFE_INTEGER as f64 {
+        return Err(E::custom(BEYOND));
+    }
+    if value.fract() == 0.0 {
+        return Ok(Value::from(value as i64));
+    }
+    Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom(BEYOND))
+}
+
+impl<'de> Visitor<'de> for Strict {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Value, E> {
+        if value < -MAX_SAFE_INTEGER { Err(E::custom(BEYOND)) } else { Ok(Value::from(value)) }
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Value, E> {
+        match i64::try_from(value) {
+            Ok(value) if value <= MAX_SAFE_INTEGER => Ok(Value::from(value)),
+            _ => Err(E::custom(BEYOND)),
+        }
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        number(value)
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut array = Vec::new();
+        while let Some(item) = items.next_element_seed(Strict)? {
+            array.push(item);
+        }
+        Ok(Value::Array(array))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(name) = members.next_key::<MemberName>()? {
+            if object.contains_key(&name.0) {
+                return Err(A::Error::custom(format!("the member {:?} is given twice", name.0)));
+            }
+            let value = members.next_value_seed(Strict)?;
+            object.insert(name.0, value);
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+struct MemberName(String);
+
+impl<'de> Deserialize<'de> for MemberName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(MemberName)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn canon(text: &str) -> Vec<u8> {
+        canonical(&read(text.as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn spellings_of_one_value_are_one_value() {
+        assert_eq!(canon(r#"{"a":1,"b":{"c":2,"d":3}}"#), canon("{ \"b\" : {\r\n \"d\":3, \"c\":2 },\t\"a\":1 }"));
+        assert_eq!(canon("1"), canon("1.0"));
+        assert_eq!(canon("1"), canon("1e0"));
+        assert_eq!(canon("-0"), canon("0.0"));
+        assert_eq!(canon(r#""é""#), canon(r#""\u00e9""#));
+    }
+
+    #[test]
+    fn different_values_stay_different() {
+        assert_ne!(canon("1"), canon(r#""1""#));
+        assert_ne!(canon(r#"["x","y"]"#), canon(r#"["y","x"]"#));
+        assert_ne!(canon("0.1"), canon("0.2"));
+    }
+
+    #[test]
+    fn numbers_that_would_collapse_are_refused() {
+        for beyond in [
+            "9007199254740992", "9007199254740993", "9007199254740993.0", "-9007199254740992", "18446744073709551616",
+            "1e16", "1e400", "-1e400", "-9223372036854775808",
+        ] {
+            assert!(read(beyond.as_bytes()).is_err(), "{beyond}");
+        }
+        assert!(read(b"9007199254740991").is_ok() && read(b"-9007199254740991").is_ok());
+    }
+
+    #[test]
+    fn a_repeated_member_is_refused_with_its_place() {
+        for twice in [r#"{"size":"small","size":"large"}"#, r#"{"x":{"a":1,"\u0061":2}}"#, r#"[{"k":1,"k":1}]"#] {
+            assert!(read(twice.as_bytes()).unwrap_err().message.contains("twice"), "{twice}");
+        }
+        let error = read(b"{\n \"a\": tru }").unwrap_err();
+        assert_eq!(error.line, 2);
+        assert!(read(b"{} x").is_err() && read(b"").is_err() && read(br#""\ud800""#).is_err());
+        assert!(read("[".repeat(100_000).as_bytes()).is_err());
+    }
+
+    #[test]
+    fn an_explicit_null_is_an_absent_member_and_a_null_item_stays() {
+        let value = read(br#"{"a":null,"b":{"c":null},"d":[null,{"e":null}]}"#).unwrap();
+        assert_eq!(canonical(&without_nulls(value)), br#"{"b":{},"d":[null,{}]}"#);
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            (-MAX_SAFE_INTEGER..=MAX_SAFE_INTEGER).prop_map(Value::from),
+            (-1e9..1e9_f64).prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 6, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                proptest::collection::btree_map(any::<String>(), inner, 0..6)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn canonical_form_is_a_fixed_point_of_reading(value in any_json()) {
+            let once = canonical(&read(value.to_string().as_bytes()).unwrap());
+            let pretty = serde_json::to_string_pretty(&value).unwrap();
+            prop_assert_eq!(&once, &canonical(&read(pretty.as_bytes()).unwrap()));
+            prop_assert_eq!(&once, &canonical(&read(&once).unwrap()));
+        }
+
+        #[test]
+        fn different_values_have_different_canonical_forms(a in any_json(), b in any_json()) {
+            let (a, b) = (read(a.to_string().as_bytes()).unwrap(), read(b.to_string().as_bytes()).unwrap());
+            prop_assert_eq!(a == b, canonical(&a) == canonical(&b));
+        }
+
+        #[test]
+        fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read(&bytes);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Labels: `key:value` pairs that a sender puts on a request.
+
+use crate::correlation::CORRELATION_LABEL;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The longest label key, in characters.
+pub const MAX_LABEL_KEY_LENGTH: usize = 63;
+/// The longest label value, in characters.
+pub const MAX_LABEL_VALUE_LENGTH: usize = 256;
+/// The most labels on one request.
+pub const MAX_LABELS: usize = 64;
+
+/// Labels of a request, sorted by key.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(transparent)]
+pub struct Labels(BTreeMap<String, String>);
+
+/// The rule that a label broke, with the label's key where there is one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LabelError {
+    /// No colon between key and value.
+    #[error("a label is written key:value")]
+    NoColon,
+    /// The key does not match `[a-z0-9._/-]{1,63}`.
+    #[error("a label's key is 1 to 63 of a to z, 0 to 9, '.', '_', '/' and '-'")]
+    BadKey,
+    /// A `system.` key, which the portal sets itself.
+    #[error("labels that begin with system. are set by the portal")]
+    Reserved,
+    /// More than [`MAX_LABEL_VALUE_LENGTH`] characters, or a control character.
+    #[error("a label's value has at most 256 characters and no control characters")]
+    BadValue,
+    /// The same key with two values.
+    #[error("the label is given twice with different values")]
+    Contradiction,
+    /// More than [`MAX_LABELS`].
+    #[error("a request carries at most 64 labels")]
+    TooMany,
+}
+
+impl Labels {
+    /// Adds one label after checking it.
+    pub fn add(&mut self, key: &str, value: &str) -> Result<(), LabelError> {
+        if key.starts_with("system.") {
+            return Err(LabelError::Reserved);
+        }
+        let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._/-".contains(&b);
+        if key.is_empty() || key.len() > MAX_LABEL_KEY_LENGTH || !key.bytes().all(allowed) {
+            return Err(LabelError::BadKey);
+        }
+        check_value(value)?;
+        if self.0.get(key).is_some_and(|present| present != value) {
+            return Err(LabelError::Contradiction);
+        }
+        self.0.insert(key.to_owned(), value.to_owned());
+        if self.0.len() > MAX_LABELS { Err(LabelError::TooMany) } else { Ok(()) }
+    }
+
+    /// The labels, sorted by key.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The labels as they are shown: with the correlation ID among them.
+    #[must_use]
+    pub fn shown_with(&self, correlation_id: &str) -> BTreeMap<String, String> {
+        let mut shown = self.0.clone();
+        shown.insert(CORRELATION_LABEL.to_owned(), correlation_id.to_owned());
+        shown
+    }
+}
+
+/// Splits `key:value` at the first colon.
+pub fn split(label: &str) -> Result<(&str, &str), LabelError> {
+    label.split_once(':').ok_or(LabelError::NoColon)
+}
+
+/// Checks a label's value: at most 256 characters, none of them a control character.
+pub fn check_value(value: &str) -> Result<(), LabelError> {
+    if value.chars().count() > MAX_LABEL_VALUE_LENGTH || value.chars().any(char::is_control) {
+        return Err(LabelError::BadValue);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_follow_their_rules() {
+        let mut labels = Labels::default();
+        assert_eq!(labels.add("env", "prod"), Ok(()));
+        assert_eq!(labels.add("env", "prod"), Ok(()));
+        assert_eq!(labels.add("env", "test"), Err(LabelError::Contradiction));
+        assert_eq!(labels.add("a.b_c/d-e", "x:y"), Ok(()));
+        assert_eq!(labels.add("", "x"), Err(LabelError::BadKey));
+        assert_eq!(labels.add("Env", "x"), Err(LabelError::BadKey));
+        assert_eq!(labels.add(&"k".repeat(64), "x"), Err(LabelError::BadKey));
+        assert_eq!(labels.add("system.owner", "x"), Err(LabelError::Reserved));
+        assert_eq!(labels.add("v", "a\u{0}b"), Err(LabelError::BadValue));
+        assert_eq!(labels.add("v", &"é".repeat(256)), Ok(()));
+        assert_eq!(labels.add("v2", &"é".repeat(257)), Err(LabelError::BadValue));
+        assert_eq!(split("a:b:c"), Ok(("a", "b:c")));
+        assert_eq!(split("ab"), Err(LabelError::NoColon));
+    }
+}

@@ -1,0 +1,19 @@
+//! The rules of the portal, pure: what a key, a name, a label and a state are, when two submissions mean the same, and
+//! the shapes in which the portal speaks of requests and resources. True for the browser and the server alike;
+//! nothing in this room knows of databases, HTTP, processes or the time of day.
+
+pub mod backoff;
+pub mod command;
+pub mod correlation;
+pub mod form;
+pub mod id;
+pub mod json;
+pub mod key;
+pub mod label;
+pub mod name;
+pub mod problem;
+pub mod role;
+pub mod state;
+pub mod submission;
+pub mod time;
+pub mod view;

@@ -1,0 +1,158 @@
+//! The states of a request and the ways between them.
+
+use serde::{Deserialize, Serialize};
+use std::{fmt, str::FromStr};
+
+/// Where a request stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum RequestState {
+    /// Waits for a person's decision.
+    PendingApproval,
+    /// Accepted; waits for a worker.
+    Queued,
+    /// A worker carries it out.
+    Running,
+    /// Carried out.
+    Succeeded,
+    /// Not carried out, and nothing of it is left behind.
+    Failed,
+    /// Stopped before it was carried out.
+    Canceled,
+    /// Decided against.
+    Rejected,
+    /// Nobody can tell what became of it; a person chooses: adopt, retry or abandon.
+    Unknown,
+}
+
+/// A word that names no state.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown state: {0}")]
+pub struct UnknownState(String);
+
+impl RequestState {
+    /// Every state.
+    pub const ALL: [Self; 8] = [
+        Self::PendingApproval,
+        Self::Queued,
+        Self::Running,
+        Self::Succeeded,
+        Self::Failed,
+        Self::Canceled,
+        Self::Rejected,
+        Self::Unknown,
+    ];
+
+    /// Whether the request has come to its end. Retention of its key counts from here.
+    #[must_use]
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::Canceled | Self::Rejected)
+    }
+
+    /// The state's word, the same in JSON, in the database and on pages.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::PendingApproval => "pending_approval",
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Canceled => "canceled",
+            Self::Rejected => "rejected",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for RequestState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for RequestState {
+    type Err = UnknownState;
+
+    /// Reads our words and Kestra's, in any case.
+    fn from_str(word: &str) -> Result<Self, UnknownState> {
+        match word.to_ascii_lowercase().as_str() {
+            "pending_approval" | "paused" => Ok(Self::PendingApproval),
+            "queued" | "created" => Ok(Self::Queued),
+            "running" => Ok(Self::Running),
+            "succeeded" | "success" => Ok(Self::Succeeded),
+            "failed" => Ok(Self::Failed),
+            "canceled" | "cancelled" | "killed" => Ok(Self::Canceled),
+            "rejected" => Ok(Self::Rejected),
+            "unknown" => Ok(Self::Unknown),
+            _ => Err(UnknownState(word.to_owned())),
+        }
+    }
+}
+
+/// What a person decides about a request whose outcome is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Resolution {
+    /// The thing is there and ours: take it as done.
+    Adopt,
+    /// Look again and carry it out if it is not there.
+    Retry,
+    /// Nothing of it is wanted or left: close it as failed and free its name.
+    Abandon,
+}
+
+impl Resolution {
+    /// The resolution's word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Adopt => "adopt",
+            Self::Retry => "retry",
+            Self::Abandon => "abandon",
+        }
+    }
+}
+
+impl FromStr for Resolution {
+    type Err = UnknownState;
+    fn from_str(word: &str) -> Result<Self, UnknownState> {
+        match word {
+            "adopt" => Ok(Self::Adopt),
+            "retry" => Ok(Self::Retry),
+            "abandon" => Ok(Self::Abandon),
+            _ => Err(UnknownState(word.to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_state_reads_back_and_kestras_words_are_understood() {
+        for state in RequestState::ALL {
+            assert_eq!(state.as_str().parse(), Ok(state));
+            assert_eq!(serde_json::to_value(state).unwrap(), state.as_str());
+        }
+        for (word, state) in [
+            ("SUCCESS", RequestState::Succeeded),
+            ("Created", RequestState::Queued),
+            ("PAUSED", RequestState::PendingApproval),
+            ("KILLED", RequestState::Canceled),
+            ("CANCELLED", RequestState::Canceled),
+        ] {
+            assert_eq!(word.parse(), Ok(state));
+        }
+        assert!("done".parse::<RequestState>().is_err());
+    }
+
+    #[test]
+    fn unknown_is_not_an_end() {
+        assert!(!RequestState::Unknown.is_final());
+        assert_eq!(RequestState::ALL.iter().filter(|s| s.is_final()).count(), 4);
+    }
+}

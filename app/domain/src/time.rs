@@ -1,0 +1,90 @@
+//! Moments, as the portal writes and keeps them: milliseconds since 1970 in UTC, RFC 3339 on the outside.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::{fmt, time::Duration};
+use time::{OffsetDateTime, format_description::well_known::Rfc3339, macros::format_description};
+
+/// A moment in UTC, to the millisecond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(i64);
+
+impl Moment {
+    /// From milliseconds since 1970-01-01T00:00:00Z.
+    #[must_use]
+    pub fn from_millis(millis: i64) -> Self {
+        Self(millis)
+    }
+
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    #[must_use]
+    pub fn millis(self) -> i64 {
+        self.0
+    }
+
+    /// The moment `span` later.
+    #[must_use]
+    pub fn plus(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
+    }
+
+    /// The time from `earlier` to this moment; nothing if it is not later.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+}
+
+impl fmt::Display for Moment {
+    /// RFC 3339 in UTC with milliseconds, as `2026-01-31T12:00:00.000Z`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shape = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
+        OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0) * 1_000_000)
+            .ok()
+            .and_then(|moment| moment.format(shape).ok())
+            .map_or(Err(fmt::Error), |text| f.write_str(&text))
+    }
+}
+
+impl Serialize for Moment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Moment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let moment = OffsetDateTime::parse(&text, &Rfc3339).map_err(serde::de::Error::custom)?;
+        let millis = moment.unix_timestamp_nanos().div_euclid(1_000_000);
+        i64::try_from(millis).map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for Moment {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        utoipa::openapi::ObjectBuilder::new()
+            .schema_type(utoipa::openapi::schema::Type::String)
+            .format(Some(utoipa::openapi::SchemaFormat::KnownFormat(utoipa::openapi::KnownFormat::DateTime)))
+            .description(Some("RFC 3339 in UTC, with milliseconds"))
+            .into()
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for Moment {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_reads_back_as_it_was_written() {
+        let moment = Moment::from_millis(1_700_000_000_042);
+        assert_eq!(moment.to_string(), "2023-11-14T22:13:20.042Z");
+        let text = serde_json::to_string(&moment).unwrap();
+        assert_eq!(serde_json::from_str::<Moment>(&text).unwrap(), moment);
+        let offset: Moment = serde_json::from_str("\"2023-11-15T00:13:20.042+02:00\"").unwrap();
+        assert_eq!(offset, moment);
+    }
+}
