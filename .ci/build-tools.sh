@@ -25,6 +25,6 @@ fi
 
 if ! have cargo-leptos "$cargo_leptos_version"; then
     say "installing cargo-leptos $cargo_leptos_version (some minutes, once)"
-    # Unoptimised on purpose: it only starts other programs, and an optimised build of it takes three times as long.
-    install cargo-leptos --version "$cargo_leptos_version" --locked --debug --root "$tools/cargo-leptos-$cargo_leptos_version"
+    # Unoptimised on purpose: it only starts other programs, and an optimised build of it takes longer still.
+    CARGO_PROFILE_DEV_DEBUG=0 install cargo-leptos --version "$cargo_leptos_version" --locked --debug --root "$tools/cargo-leptos-$cargo_leptos_version"
 fi
