@@ -1,0 +1,82 @@
+//! What the server puts into a page's context before it renders it. Pages read it through `rpc`, so that the browser
+//! gets the same values when it takes the page over.
+
+use domain::{problem::Problem, view::TokenView};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The request form after a refusal without script: shown again with what was typed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormState {
+    /// What was typed, by field (`name`, `team`, `labels`, `correlation_id`, `p.<parameter>`); never a secret.
+    pub values: BTreeMap<String, String>,
+    /// The ID that the form was sent with, kept for the next try. Empty: a fresh one is made.
+    pub request_id: String,
+    /// Why it was not accepted.
+    pub problem: Option<Problem>,
+    /// Anything else to say above the form.
+    pub notice: Option<String>,
+}
+
+/// The login and set-up forms after a refusal.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntryState {
+    /// What was typed, by field (`name`, `team`, `link`, `next`); never a password.
+    pub values: BTreeMap<String, String>,
+    /// A sealed form that waits behind the login; sent back as it is in the hidden field `sealed`.
+    pub sealed: Option<String>,
+    /// Why it was not accepted.
+    pub problem: Option<Problem>,
+    /// Anything else to say above the form.
+    pub notice: Option<String>,
+}
+
+/// What the last plain form post has to say on the page that follows it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flash {
+    /// Why it was not accepted.
+    pub problem: Option<Problem>,
+    /// What was done.
+    pub notice: Option<String>,
+    /// A token that was just made, shown this once.
+    pub token: Option<TokenView>,
+}
+
+/// The purpose under which a form's owner is sealed: the 16 bytes of the principal's ID.
+pub const FORM_OWNER: &str = "form-owner";
+
+#[cfg(feature = "ssr")]
+mod on_the_server {
+    use domain::problem::Problem;
+    use portal::{
+        Caller, Portal,
+        clock::{Clock, Ids},
+    };
+    use std::sync::Arc;
+
+    /// Who asks for a page or a server function, and of whom. In the context of every one of them.
+    #[derive(Clone)]
+    pub struct Asking {
+        /// The portal that answers.
+        pub portal: Portal,
+        /// Who asks, if anybody is logged in.
+        pub caller: Option<Caller>,
+        /// The portal's clock.
+        pub clock: Arc<dyn Clock>,
+        /// The portal's source of IDs.
+        pub ids: Arc<dyn Ids>,
+        /// Turns an error into the problem that the caller is shown, with its status; the same as for the API.
+        pub problem: fn(portal::Error) -> Problem,
+    }
+
+    impl Asking {
+        /// A fresh UUIDv7: the ID of one opened form.
+        #[must_use]
+        pub fn form_id(&self) -> String {
+            self.ids.uuid(self.clock.now()).to_string()
+        }
+    }
+}
+
+#[cfg(feature = "ssr")]
+pub use on_the_server::Asking;
