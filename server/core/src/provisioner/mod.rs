@@ -1,0 +1,147 @@
+//! Provisioners: what makes, looks at and removes real things. A provisioner never sees HTTP, a database or another
+//! request; it is handed one job and answers by what it did.
+
+pub mod exec;
+pub mod fake;
+pub mod guard_process;
+
+use async_trait::async_trait;
+use domain::{id::RequestId, name::Name, view::Object};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// One job: everything a provisioner may know.
+#[derive(Clone)]
+pub struct Job {
+    /// The request; every answer is keyed by it.
+    pub request_id: RequestId,
+    /// Groups the request with its relatives.
+    pub correlation_id: String,
+    /// Which attempt this is, from 1.
+    pub attempt: u32,
+    /// The team that owns the resource.
+    pub team: Name,
+    /// `create`, or another action.
+    pub action: String,
+    /// The offering.
+    pub offering: Name,
+    /// The resource's type.
+    pub resource_type: Name,
+    /// The resource's name.
+    pub name: Name,
+    /// Parameters after defaults.
+    pub parameters: Object,
+    /// What an earlier run of this resource answered, secret outputs included.
+    pub outputs: Object,
+}
+
+impl std::fmt::Debug for Job {
+    /// Says which job it is; parameters and outputs may hold secrets and stay out of logs.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Job")
+            .field("request_id", &self.request_id)
+            .field("attempt", &self.attempt)
+            .field("team", &self.team)
+            .field("action", &self.action)
+            .field("offering", &self.offering)
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a provisioner is given besides its job.
+#[derive(Debug)]
+pub struct Context {
+    /// Fires when the work must stop: canceled, or the lease is about to end.
+    pub stop: CancellationToken,
+    /// Takes log lines as they come; bounded, so a program that writes faster than they can be kept waits.
+    pub log: mpsc::Sender<String>,
+}
+
+/// Whether the thing is there.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Observation {
+    /// It is not there.
+    Absent,
+    /// It is there and this request made it; here are its outputs.
+    Ours(Object),
+    /// Something of that name is there, but this request did not make it.
+    Foreign,
+    /// It cannot be told at present.
+    CannotTell(String),
+}
+
+/// What came of applying or destroying.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// Done; here are the outputs.
+    Done(Object),
+    /// Not done; trying again may help.
+    Retryable(String),
+    /// Not done; trying again will not help.
+    Failed(String),
+    /// It cannot be told whether it was done.
+    CannotTell(String),
+    /// Stopped on request; what was begun may stand half-way.
+    Stopped,
+}
+
+/// Makes, looks at and removes things of one kind.
+#[async_trait]
+pub trait Provisioner: Send + Sync + std::fmt::Debug {
+    /// Is it there, and is it ours?
+    async fn observe(&self, job: &Job, context: &Context) -> Observation;
+    /// Bring it to what the job asks for. May be called again after any doubt, `observe` having come first.
+    async fn apply(&self, job: &Job, context: &Context) -> Outcome;
+    /// Remove whatever this request made; done as well when nothing is there.
+    async fn destroy(&self, job: &Job, context: &Context) -> Outcome;
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    /// A job of the team `team-a`; the same name gives the same request.
+    pub(crate) fn job(name: &str, parameters: Value) -> Job {
+        let mut id = *b"\x01\x99\x0a\x5d\xac\x96\x77\x4b\x8c\xce\0\0\0\0\0\0";
+        for (at, byte) in name.bytes().enumerate() {
+            id[10 + at % 6] ^= byte.rotate_left(u32::try_from(at / 6).unwrap());
+        }
+        let Value::Object(parameters) = parameters else {
+            panic!("parameters are an object")
+        };
+        Job {
+            request_id: RequestId(uuid::Uuid::from_bytes(id)),
+            correlation_id: "payment-ORD-123".to_owned(),
+            attempt: 1,
+            team: Name::parse("team-a").unwrap(),
+            action: "create".to_owned(),
+            offering: Name::parse("vm").unwrap(),
+            resource_type: Name::parse("vm").unwrap(),
+            name: Name::parse(name).unwrap(),
+            parameters,
+            outputs: Object::new(),
+        }
+    }
+
+    /// A context, and where its log lines arrive.
+    pub(crate) fn context() -> (Context, mpsc::Receiver<String>) {
+        let (log, lines) = mpsc::channel(10_000);
+        (
+            Context {
+                stop: CancellationToken::new(),
+                log,
+            },
+            lines,
+        )
+    }
+
+    #[test]
+    fn a_job_in_a_log_shows_no_values() {
+        let mut job = job("vm-one", serde_json::json!({"password": "hunter2"}));
+        job.outputs.insert("key".to_owned(), "hunter3".into());
+        let shown = format!("{job:?}");
+        assert!(shown.contains("vm-one") && !shown.contains("hunter"), "{shown}");
+    }
+}
