@@ -1,0 +1,141 @@
+//! The guard: which submission is the first with its key, which is a repeat, and which only looks like one.
+//!
+//! The claim itself happens in the store's transaction. Here a submission's meaning is hashed and compared, and what the
+//! store decided becomes what the caller is told.
+
+use crate::{
+    Error, Result,
+    answer::Answered,
+    secret::SecretKey,
+    settings::GuardSettings,
+    store::{Claim, Meaning, NameHolder, Scope, Store, StoreError, StoredRequest, Submission, Submitted},
+};
+use domain::{command::Command, json, label::Labels, problem::ProblemKind, time::Moment, view::RequestView};
+use serde_json::Value;
+use std::time::Duration;
+
+/// When a refusal for want of room or of the database may be tried again.
+const SOON: Duration = Duration::from_secs(1);
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        let kind = match error {
+            StoreError::Busy => ProblemKind::Busy,
+            StoreError::Unavailable(_) => ProblemKind::StoreUnavailable,
+            StoreError::Corrupt(_) => return Error::internal(error),
+        };
+        Error { context: Some(error.to_string()), ..Error::new(kind, kind.help()).after(SOON) }
+    }
+}
+
+/// The hashes by which a repeat is recognised.
+pub(crate) fn meaning(key: &SecretKey, command: &Command, body: &Value) -> Meaning {
+    Meaning {
+        fingerprint: key.fingerprint(&command.canonical()),
+        body_hash: body_hash(key, body),
+        key_version: SecretKey::VERSION,
+    }
+}
+
+/// The hash of a body as it was parsed, before any schema.
+pub(crate) fn body_hash(key: &SecretKey, body: &Value) -> [u8; 32] {
+    key.fingerprint(&json::canonical(body))
+}
+
+/// What the first submission with a key asked for, as far as it is kept.
+pub(crate) fn first_command(claim: &Claim, request: Option<&StoredRequest>) -> Option<Command> {
+    claim.command.clone().or_else(|| request.map(|request| created_by(&request.view)))
+}
+
+/// The create that made a request.
+pub(crate) fn created_by(view: &RequestView) -> Command {
+    let mut labels = Labels::default();
+    for (key, value) in &view.labels {
+        // The shown labels hold the correlation ID too, which is no label that a sender could set.
+        let _ = labels.add(key, value);
+    }
+    Command {
+        operation: domain::command::Operation::Create,
+        target: None,
+        offering: Some(view.offering.clone()),
+        name: Some(view.name.clone()),
+        parameters: view.parameters.clone(),
+        labels,
+        correlation_id: (view.correlation_id != view.id.to_string()).then(|| view.correlation_id.clone()),
+        parent_id: view.parent_id,
+    }
+}
+
+/// The refusal of a key that stands for something else.
+pub(crate) fn reused(claim: &Claim, differs: Vec<String>) -> Error {
+    let what = if differs.is_empty() { "the body".to_owned() } else { differs.join(", ") };
+    let mut error = Error::new(
+        ProblemKind::KeyReused,
+        format!("This key stands for an earlier submission; what differs: {what}. Open the first, or use a new key."),
+    );
+    error.differs = differs;
+    error.request = claim.request;
+    error
+}
+
+/// The first answer again, with where its request stands now.
+pub(crate) fn replay(claim: Claim, request: Option<&StoredRequest>, guard: &GuardSettings, now: Moment) -> Answered {
+    let ended = match request {
+        Some(request) => request.view.finished_at,
+        None => Some(claim.claimed_at),
+    };
+    Answered {
+        existing: claim.existing,
+        replayed: true,
+        state: request.map(|request| request.view.state),
+        expires: Some(ended.unwrap_or(now).plus(guard.retention)),
+        request_id: claim.request,
+        answer: claim.answer,
+    }
+}
+
+/// Hands a submission to the store and waits for it, within bounds.
+pub(crate) async fn submit(store: &dyn Store, submission: Submission, wait: Duration) -> Result<Submitted> {
+    match tokio::time::timeout(wait, store.submit(submission)).await {
+        Ok(submitted) => Ok(submitted?),
+        Err(_) => Err(Error::new(ProblemKind::KeyInUse, ProblemKind::KeyInUse.help()).after(SOON)),
+    }
+}
+
+/// The refusal of a name that something else holds.
+pub(crate) fn name_taken(holder: &NameHolder, wanted: &RequestView) -> Error {
+    let mut differs: Vec<String> = wanted
+        .parameters
+        .keys()
+        .chain(holder.parameters.keys())
+        .filter(|name| wanted.parameters.get(*name) != holder.parameters.get(*name))
+        .map(|name| format!("parameters.{name}"))
+        .collect();
+    if holder.offering != wanted.offering {
+        differs.push("offering".into());
+    }
+    differs.sort();
+    differs.dedup();
+    let mut error = Error::new(
+        ProblemKind::NameTaken,
+        format!(
+            "{} {} exists in team {}, and differs in: {}. Choose another name, or change the existing one.",
+            wanted.resource_type,
+            wanted.name,
+            wanted.team,
+            differs.join(", ")
+        ),
+    );
+    error.differs = differs;
+    error.about(holder.request)
+}
+
+/// The claim of a scope, with the request that it is bound to.
+pub(crate) async fn look_up(store: &dyn Store, scope: &Scope) -> Result<Option<(Claim, Option<StoredRequest>)>> {
+    let Some(claim) = store.claim(scope).await? else { return Ok(None) };
+    let request = match claim.request {
+        Some(id) => store.request(id).await?,
+        None => None,
+    };
+    Ok(Some((claim, request)))
+}

@@ -1,0 +1,357 @@
+//! A new request for a new resource.
+
+use super::{Arrival, Inner, Portal, schema_digest};
+use crate::{
+    Answer, AnswerKind, Answered, Caller, Error, Result,
+    catalog::{Offering, ParameterSchema},
+    guard,
+    store::{Arrived, Claim, Effect, StoredRequest, Submission, Submitted},
+};
+use bytes::Bytes;
+use domain::{
+    command::{Command, Operation},
+    correlation::{CORRELATION_LABEL, CorrelationId},
+    id::{RequestId, ResourceId},
+    json,
+    label::{self, Labels},
+    name::Name,
+    problem::{FieldError, ProblemKind},
+    role::TeamAct,
+    state::RequestState,
+    time::Moment,
+    view::{Object, RequestView},
+};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The members that the body of a create may have.
+const MEMBERS: [&str; 7] =
+    ["offering", "name", "parameters", "labels", "correlation_id", "parent_id", "confirm_duplicate"];
+
+/// A create as it was sent: parsed, but not yet understood by any schema.
+struct Sent {
+    body: Object,
+    labels: Vec<String>,
+}
+
+impl Sent {
+    fn read(body: &[u8], labels: Vec<String>) -> Result<Self> {
+        let Value::Object(body) = json::read(body)? else {
+            return Err(Error::new(ProblemKind::InvalidJson, "The body must be one JSON object."));
+        };
+        if let Some(unknown) = body.keys().find(|member| !MEMBERS.contains(&member.as_str())) {
+            let known = MEMBERS.join(", ");
+            return Err(Error::new(
+                ProblemKind::InvalidJson,
+                format!("The member {unknown:?} is not known. Known members: {known}."),
+            ));
+        }
+        Ok(Self { body, labels })
+    }
+
+    /// What is hashed of it: everything that can carry meaning, but not a confirmation.
+    fn hashed(&self) -> Value {
+        let mut body = self.body.clone();
+        body.remove("confirm_duplicate");
+        serde_json::json!({ "operation": "create", "body": json::without_nulls(Value::Object(body)), "labels": self.labels })
+    }
+
+    fn offering(&self) -> Result<Name, FieldError> {
+        match self.text("/offering", "offering")? {
+            Some(id) => Name::parse(id).map_err(|error| field("/offering", error)),
+            None => Err(field("/offering", "name the offering")),
+        }
+    }
+
+    fn text(&self, pointer: &str, member: &str) -> Result<Option<&str>, FieldError> {
+        match self.body.get(member) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(field(pointer, "must be a string")),
+        }
+    }
+
+    /// The command that it means under a schema; or every value that does not fit.
+    fn command(&self, schema: &ParameterSchema) -> Result<Command, Vec<FieldError>> {
+        let mut wrong = Vec::new();
+        let offering = keep(self.offering(), &mut wrong);
+        let name = keep(
+            self.text("/name", "name")
+                .and_then(|name| Name::parse(name.unwrap_or_default()).map_err(|error| field("/name", error))),
+            &mut wrong,
+        );
+        let (labels, mut correlation) = self.read_labels(&mut wrong);
+        match self.text("/correlation_id", "correlation_id") {
+            Err(error) => wrong.push(error),
+            Ok(None) => {}
+            Ok(Some(id)) if correlation.as_ref().is_some_and(|other| other.as_str() != id) => {
+                wrong.push(field("/correlation_id", "differs from the label system.correlationId"));
+            }
+            Ok(Some(id)) => {
+                correlation = keep(CorrelationId::parse(id).map_err(|error| field("/correlation_id", error)), &mut wrong);
+            }
+        }
+        let parent_id = match self.text("/parent_id", "parent_id") {
+            Ok(id) => id.and_then(|id| keep(id.parse::<RequestId>().map_err(|error| field("/parent_id", error)), &mut wrong)),
+            Err(error) => {
+                wrong.push(error);
+                None
+            }
+        };
+        let parameters = match self.body.get("parameters") {
+            None | Some(Value::Null) => Some(Object::new()),
+            Some(Value::Object(parameters)) => Some(parameters.clone()),
+            Some(_) => {
+                wrong.push(field("/parameters", "must be an object"));
+                None
+            }
+        };
+        let parameters = parameters.and_then(|sent| match schema.normalise(sent) {
+            Ok(parameters) => Some(parameters),
+            Err(errors) => {
+                wrong.extend(errors);
+                None
+            }
+        });
+        match parameters {
+            Some(parameters) if wrong.is_empty() => Ok(Command {
+                operation: Operation::Create,
+                target: None,
+                offering,
+                name,
+                parameters,
+                labels,
+                correlation_id: correlation.map(|id| id.to_string()),
+                parent_id,
+            }),
+            _ => Err(wrong),
+        }
+    }
+
+    /// Labels of the body, as an object or as `key:value` texts, and those of the address.
+    fn read_labels(&self, wrong: &mut Vec<FieldError>) -> (Labels, Option<CorrelationId>) {
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        let split = |text: &str, wrong: &mut Vec<FieldError>| match label::split(text) {
+            Ok((key, value)) => Some((key.to_owned(), value.to_owned())),
+            Err(error) => {
+                wrong.push(field("/labels", error));
+                None
+            }
+        };
+        match self.body.get("labels") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(labels)) => {
+                for (key, value) in labels {
+                    match value {
+                        Value::Null => {}
+                        Value::String(value) => pairs.push((key.clone(), value.clone())),
+                        _ => wrong.push(field("/labels", "a label's value must be a string")),
+                    }
+                }
+            }
+            Some(Value::Array(labels)) => {
+                for text in labels {
+                    match text {
+                        Value::String(text) => pairs.extend(split(text, wrong)),
+                        _ => wrong.push(field("/labels", "a label is a string, key:value")),
+                    }
+                }
+            }
+            Some(_) => wrong.push(field("/labels", "must be an object of strings")),
+        }
+        for text in &self.labels {
+            pairs.extend(split(text, wrong));
+        }
+        let (mut labels, mut correlation) = (Labels::default(), None::<CorrelationId>);
+        for (key, value) in pairs {
+            let added = if key == CORRELATION_LABEL {
+                match CorrelationId::parse(&value) {
+                    Ok(id) if correlation.as_ref().is_some_and(|known| *known != id) => {
+                        Err(label::LabelError::Contradiction)
+                    }
+                    Ok(id) => {
+                        correlation = Some(id);
+                        Ok(())
+                    }
+                    Err(error) => Err(error),
+                }
+            } else {
+                labels.add(&key, &value)
+            };
+            if let Err(error) = added {
+                wrong.push(field("/labels", error));
+            }
+        }
+        (labels, correlation)
+    }
+}
+
+fn field(pointer: &str, detail: impl std::fmt::Display) -> FieldError {
+    FieldError { pointer: pointer.to_owned(), detail: detail.to_string() }
+}
+
+fn keep<T>(result: Result<T, FieldError>, wrong: &mut Vec<FieldError>) -> Option<T> {
+    result.map_err(|error| wrong.push(error)).ok()
+}
+
+impl Portal {
+    /// Requests a new resource; or answers as the first submission with this key was answered.
+    ///
+    /// `labels` are those of the address, as `key:value`.
+    pub async fn create_request(
+        &self,
+        caller: &Caller,
+        team: &str,
+        arrival: Arrival,
+        body: Bytes,
+        labels: Vec<String>,
+    ) -> Result<Answered> {
+        let key = arrival.key()?;
+        let sent = Sent::read(&body, labels)?;
+        let team = self.0.visible_team(caller, team)?;
+        let now = self.0.clock.now();
+        let mut arrived = self.0.arrived(caller, team.as_str(), key, Operation::Create, now);
+        if let Ok(correlation) = sent.text("", "correlation_id") {
+            arrived.correlation_id = correlation.filter(|id| CorrelationId::parse(id).is_ok()).map(str::to_owned);
+        }
+        let mut waited = false;
+        let result = self.0.create(caller, &team, arrived.clone(), &sent, now, &mut waited).await;
+        self.0.record(arrived, &result, waited);
+        result
+    }
+}
+
+impl Inner {
+    async fn create(
+        &self,
+        caller: &Caller,
+        team: &Name,
+        mut arrived: Arrived,
+        sent: &Sent,
+        now: Moment,
+        waited: &mut bool,
+    ) -> Result<Answered> {
+        let store = self.store.as_ref();
+        if let Some((claim, request)) = guard::look_up(store, &arrived.scope).await? {
+            return self.repeat_create(claim, request, sent).await;
+        }
+        caller.must(TeamAct::Request, team)?;
+        let offering = self.offering(sent)?;
+        let command = sent.command(&offering.schema).map_err(Error::fields)?;
+        self.check_parent(caller, &command).await?;
+
+        let request = self.new_request(caller, team, &offering, &command, now);
+        let answer = Answer::of_request(AnswerKind::Accepted, &request.view)?;
+        arrived.request = Some(request.view.id);
+        arrived.correlation_id.clone_from(&command.correlation_id);
+        arrived.labels = serde_json::to_string(&command.labels).map_err(Error::internal)?;
+        if arrived.correlation_id.is_none() {
+            arrived.correlation_id = Some(request.view.correlation_id.clone());
+        }
+        let schema_digest = schema_digest(offering.schema.value());
+        let wanted = request.view.clone();
+        let scope = arrived.scope.clone();
+        let submission = Submission {
+            meaning: guard::meaning(&self.key, &command, &sent.hashed()),
+            arrived,
+            command: Some(command),
+            effect: Effect::Create { request: Box::new(request), schema_digest, answer },
+        };
+        match guard::submit(store, submission, self.settings.guard.wait).await? {
+            Submitted::Repeat(_) => {
+                *waited = true;
+                let (claim, request) = guard::look_up(store, &scope).await?.ok_or_else(Error::not_found)?;
+                self.repeat_create(claim, request, sent).await
+            }
+            Submitted::NameTaken(holder) => Err(guard::name_taken(&holder, &wanted)),
+            other => self.first(other),
+        }
+    }
+
+    /// A repeat is understood under the offering as it stood when the first was accepted.
+    async fn repeat_create(&self, claim: Claim, request: Option<StoredRequest>, sent: &Sent) -> Result<Answered> {
+        let now = self.clock.now();
+        if claim.meaning.body_hash == guard::body_hash(&self.key, &sent.hashed()) {
+            return Ok(guard::replay(claim, request.as_ref(), &self.settings.guard, now));
+        }
+        let Some(command) = self.as_at_first(&claim, sent).await? else {
+            return Err(guard::reused(&claim, Vec::new()));
+        };
+        if claim.meaning.fingerprint == self.key.fingerprint(&command.canonical()) {
+            return Ok(guard::replay(claim, request.as_ref(), &self.settings.guard, now));
+        }
+        let differs = guard::first_command(&claim, request.as_ref()).map(|first| first.differences(&command));
+        Err(guard::reused(&claim, differs.unwrap_or_default()))
+    }
+
+    /// What a body means under the schema of the claim; nothing if it does not fit there.
+    async fn as_at_first(&self, claim: &Claim, sent: &Sent) -> Result<Option<Command>> {
+        let Some(digest) = &claim.schema_digest else { return Ok(None) };
+        let Some(schema) = self.store.schema(digest).await? else { return Ok(None) };
+        let schema: Value = serde_json::from_str(&schema).map_err(Error::internal)?;
+        let schema = ParameterSchema::compile(&schema).map_err(Error::internal)?;
+        Ok(sent.command(&schema).ok())
+    }
+
+    fn offering(&self, sent: &Sent) -> Result<Arc<Offering>> {
+        let id = sent.offering().map_err(|error| Error::fields(vec![error]))?;
+        if let Some(offering) = self.catalog.get(&id) {
+            return Ok(Arc::clone(offering));
+        }
+        if self.catalog.broken().iter().any(|broken| broken.id == id.as_str()) {
+            return Err(Error::new(
+                ProblemKind::OfferingUnavailable,
+                format!("The offering {id} has a mistake in the catalog. Nothing was changed; try again later."),
+            )
+            .after(std::time::Duration::from_secs(60)));
+        }
+        Err(Error {
+            fields: vec![field("/offering", format!("there is no offering {id}"))],
+            ..Error::new(ProblemKind::UnknownOffering, format!("There is no offering {id} in the catalog."))
+        })
+    }
+
+    async fn check_parent(&self, caller: &Caller, command: &Command) -> Result<()> {
+        let Some(parent) = command.parent_id else { return Ok(()) };
+        match self.store.request(parent).await? {
+            Some(parent) if caller.may(TeamAct::See, &parent.view.team) => Ok(()),
+            _ => Err(Error::field("/parent_id", "there is no such request that you may see")),
+        }
+    }
+
+    fn new_request(
+        &self,
+        caller: &Caller,
+        team: &Name,
+        offering: &Offering,
+        command: &Command,
+        now: Moment,
+    ) -> StoredRequest {
+        let id = RequestId(self.ids.uuid(now));
+        let correlation_id = command.correlation_id.clone().unwrap_or_else(|| id.to_string());
+        let view = RequestView {
+            id,
+            team: team.clone(),
+            offering: offering.id.clone(),
+            offering_version: offering.version.clone(),
+            resource_type: offering.resource_type.clone(),
+            name: command.name.clone().unwrap_or_else(|| offering.id.clone()),
+            action: Operation::Create.as_str().to_owned(),
+            state: RequestState::Queued,
+            reason: None,
+            attempt: 1,
+            parameters: command.parameters.clone(),
+            labels: command.labels.shown_with(&correlation_id),
+            correlation_id,
+            parent_id: command.parent_id,
+            requested_by: caller.name.clone(),
+            channel: caller.channel,
+            outputs: Object::new(),
+            secret_outputs: Vec::new(),
+            created_at: now,
+            updated_at: now,
+            finished_at: None,
+        };
+        StoredRequest { view, principal: caller.id, resource: ResourceId(self.ids.uuid(now)) }
+    }
+}

@@ -1,0 +1,343 @@
+//! The service: one file a use case, each in the order of authorise, check, guard, write.
+
+mod create;
+mod decide;
+mod people;
+mod read;
+mod tokens;
+
+pub use read::{RequestQuery, Scope as ListOf};
+
+use crate::{
+    Caller, Error, Result,
+    answer::Answered,
+    catalog::Catalog,
+    clock::{Clock, Ids},
+    guard,
+    secret::SecretKey,
+    settings::Settings,
+    store::{Arrived, Claim, Scope, Store, StoreError, StoredRequest, Submission, Submitted},
+    throttle::Throttle,
+    worker,
+};
+use domain::{
+    command::{Command, Operation},
+    id::SubmissionId,
+    key::SubmissionKey,
+    submission::SubmissionOutcome,
+    time::Moment,
+    view::GuardView,
+};
+use serde_json::Value;
+use std::{sync::Arc, time::Duration};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// How many repeats and refusals may wait to be written into the history.
+const ARRIVALS_WAITING: usize = 10_000;
+
+/// What a portal is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// Where everything is kept.
+    pub store: Arc<dyn Store>,
+    /// What can be requested.
+    pub catalog: Catalog,
+    /// The portal's key.
+    pub key: SecretKey,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Identifiers and randomness.
+    pub ids: Arc<dyn Ids>,
+    /// How it runs.
+    pub settings: Settings,
+}
+
+/// The single door for browser, API and events.
+#[derive(Debug, Clone)]
+pub struct Portal(Arc<Inner>);
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) catalog: Catalog,
+    pub(crate) key: SecretKey,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ids: Arc<dyn Ids>,
+    pub(crate) settings: Settings,
+    throttle: Throttle,
+    set_up_link: String,
+    arrivals: mpsc::Sender<Arrived>,
+    arrivals_waiting: std::sync::Mutex<Option<mpsc::Receiver<Arrived>>>,
+    tokens_used: mpsc::Sender<domain::id::TokenId>,
+    tokens_waiting: std::sync::Mutex<Option<mpsc::Receiver<domain::id::TokenId>>>,
+}
+
+/// What comes with a submission besides its body.
+#[derive(Debug, Clone, Default)]
+pub struct Arrival {
+    /// Every value that was sent as the key; more than one is refused.
+    pub keys: Vec<Vec<u8>>,
+}
+
+impl Arrival {
+    pub(crate) fn key(&self) -> Result<SubmissionKey> {
+        Ok(SubmissionKey::parse_only(self.keys.iter().map(Vec::as_slice))?)
+    }
+}
+
+/// Why a portal did not open.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The settings contradict each other.
+    #[error("KEYTURN_GUARD_RETENTION: {0}")]
+    Settings(String),
+    /// The database was made with another key.
+    #[error("KEYTURN_SECRET_KEY_FILE: the database was made with another key; supply that one")]
+    OtherKey,
+    /// The database did not answer.
+    #[error("KEYTURN_DATABASE_URL: {0}")]
+    Store(#[from] StoreError),
+}
+
+impl Portal {
+    /// Opens the portal on its parts.
+    pub async fn open(parts: Parts) -> Result<Self, OpenError> {
+        let Parts { store, catalog, key, clock, ids, settings } = parts;
+        settings.guard.check().map_err(OpenError::Settings)?;
+        let check = key.check_value().to_vec();
+        if store.set_once("key_check", check.clone()).await? != check {
+            return Err(OpenError::OtherKey);
+        }
+        for offering in catalog.iter() {
+            let schema = offering.schema.value().to_string();
+            store.keep_schema(&schema_digest(offering.schema.value()), &schema).await?;
+        }
+        let mut link = [0; 16];
+        ids.fill(&mut link);
+        let (arrivals, waiting) = mpsc::channel(ARRIVALS_WAITING);
+        let (tokens_used, tokens_waiting) = mpsc::channel(ARRIVALS_WAITING);
+        Ok(Self(Arc::new(Inner {
+            store,
+            catalog,
+            key,
+            clock,
+            ids,
+            settings,
+            throttle: Throttle::default(),
+            set_up_link: uuid::Uuid::from_bytes(link).simple().to_string(),
+            arrivals,
+            arrivals_waiting: std::sync::Mutex::new(Some(waiting)),
+            tokens_used,
+            tokens_waiting: std::sync::Mutex::new(Some(tokens_waiting)),
+        })))
+    }
+
+    /// Carries out what waits, writes histories and sweeps, until `shutdown`; then finishes what it writes.
+    pub async fn run_background(&self, shutdown: CancellationToken) {
+        worker::background(Arc::clone(&self.0), shutdown).await;
+    }
+
+    /// The published guard policy.
+    #[must_use]
+    pub fn guard_policy(&self) -> GuardView {
+        self.0.settings.guard.published()
+    }
+
+    /// The store's rows of sessions.
+    #[must_use]
+    pub fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.0.store)
+    }
+
+    /// Now, by the portal's clock.
+    #[must_use]
+    pub fn now(&self) -> Moment {
+        self.0.clock.now()
+    }
+
+    /// A fresh identifier for a form that is about to be opened.
+    #[must_use]
+    pub fn new_submission_key(&self) -> String {
+        self.0.ids.uuid(self.0.clock.now()).to_string()
+    }
+
+    /// Encrypts what a page carries for its own later use; opened only for the same purpose.
+    pub fn seal(&self, purpose: &str, plain: &[u8]) -> Result<Vec<u8>> {
+        self.0.key.seal(&format!("page:{purpose}"), plain, self.0.ids.as_ref())
+    }
+
+    /// Opens what [`Self::seal`] made for the same purpose.
+    #[must_use]
+    pub fn unseal(&self, purpose: &str, sealed: &[u8]) -> Option<Vec<u8>> {
+        self.0.key.unseal(&format!("page:{purpose}"), sealed)
+    }
+
+    /// Whether the portal takes writes now.
+    pub async fn ready(&self) -> Result<()> {
+        let probe = self.0.store.probe(self.0.clock.now());
+        match tokio::time::timeout(Duration::from_secs(2), probe).await {
+            Ok(probed) => Ok(probed?),
+            Err(_) => Err(StoreError::Unavailable("no answer within 2 s".into()).into()),
+        }
+    }
+}
+
+/// The name under which a schema is kept.
+pub(crate) fn schema_digest(schema: &Value) -> String {
+    blake3::hash(&domain::json::canonical(schema)).to_hex().to_string()
+}
+
+impl Inner {
+    /// An arrival of this caller with a well-formed key.
+    pub(crate) fn arrived(
+        &self,
+        caller: &Caller,
+        team: &str,
+        key: SubmissionKey,
+        operation: Operation,
+        now: Moment,
+    ) -> Arrived {
+        let scope = Scope { team: team.to_owned(), principal: caller.id, key };
+        Arrived::of(caller, SubmissionId(self.ids.uuid(now)), scope, operation.as_str(), now)
+    }
+
+    /// Writes down what became of an arrival that changed nothing; never makes the answer wait.
+    pub(crate) fn record(&self, mut arrived: Arrived, result: &Result<Answered>, waited: bool) {
+        match result {
+            // The first of a key is written in the transaction that claims it.
+            Ok(answered) if !answered.replayed => return,
+            Ok(answered) => {
+                arrived.outcome = if waited { SubmissionOutcome::Waited } else { SubmissionOutcome::Replayed };
+                arrived.request = answered.request_id;
+            }
+            Err(error) => {
+                use domain::problem::ProblemKind::KeyReused;
+                arrived.outcome =
+                    if error.kind == KeyReused { SubmissionOutcome::Mismatched } else { SubmissionOutcome::Refused };
+                arrived.problem = Some(error.kind.slug());
+                arrived.request = error.request.filter(|_| error.kind == KeyReused);
+            }
+        }
+        if self.arrivals.try_send(arrived).is_err() {
+            tracing::warn!("the history of repeats is behind; one arrival was not written down");
+        }
+    }
+
+    /// Takes the receivers of what waits to be written; only the first caller gets them.
+    pub(crate) fn take_waiting(&self) -> (Option<mpsc::Receiver<Arrived>>, Option<mpsc::Receiver<domain::id::TokenId>>) {
+        let take = |slot: &std::sync::Mutex<Option<_>>| slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        let tokens = self.tokens_waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        (take(&self.arrivals_waiting), tokens)
+    }
+
+    /// Passes a submission that is not a create through the guard: a repeat, a refusal, or the change and its answer.
+    ///
+    /// `may` refuses who may not do it; a repeat is answered before that, to who may see the request.
+    pub(crate) async fn guarded(
+        &self,
+        submission: Submission,
+        command: &Command,
+        body: &Value,
+        may: impl FnOnce() -> Result<()>,
+    ) -> Result<Answered> {
+        let arrived = submission.arrived.clone();
+        let mut waited = false;
+        let result = self.pass(submission, command, body, may, &mut waited).await;
+        self.record(arrived, &result, waited);
+        result
+    }
+
+    /// Refuses a first whose values do not fit. A repeat is answered all the same: it was understood before.
+    pub(crate) async fn refused(
+        &self,
+        arrived: Arrived,
+        command: &Command,
+        body: &Value,
+        error: Error,
+    ) -> Result<Answered> {
+        let result = match guard::look_up(self.store.as_ref(), &arrived.scope).await? {
+            Some((claim, request)) => self.repeat(claim, request, command, body),
+            None => Err(error),
+        };
+        self.record(arrived, &result, false);
+        result
+    }
+
+    async fn pass(
+        &self,
+        submission: Submission,
+        command: &Command,
+        body: &Value,
+        may: impl FnOnce() -> Result<()>,
+        waited: &mut bool,
+    ) -> Result<Answered> {
+        let store = self.store.as_ref();
+        if let Some((claim, request)) = guard::look_up(store, &submission.arrived.scope).await? {
+            return self.repeat(claim, request, command, body);
+        }
+        may()?;
+        let scope = submission.arrived.scope.clone();
+        match guard::submit(store, submission, self.settings.guard.wait).await? {
+            Submitted::Repeat(_) => {
+                *waited = true;
+                let (claim, request) = guard::look_up(store, &scope).await?.ok_or_else(Error::not_found)?;
+                self.repeat(claim, request, command, body)
+            }
+            other => self.first(other),
+        }
+    }
+
+    /// A repeat gets the first answer, if it means the same.
+    fn repeat(
+        &self,
+        claim: Claim,
+        request: Option<StoredRequest>,
+        command: &Command,
+        body: &Value,
+    ) -> Result<Answered> {
+        let same = claim.meaning.body_hash == guard::body_hash(&self.key, body)
+            || claim.meaning.fingerprint == self.key.fingerprint(&command.canonical());
+        if same {
+            return Ok(guard::replay(claim, request.as_ref(), &self.settings.guard, self.clock.now()));
+        }
+        let differs = guard::first_command(&claim, request.as_ref()).map(|first| first.differences(command));
+        Err(guard::reused(&claim, differs.unwrap_or_default()))
+    }
+
+    /// What the caller is told of a first submission.
+    fn first(&self, submitted: Submitted) -> Result<Answered> {
+        use domain::problem::ProblemKind;
+        let expires = Some(self.clock.now().plus(self.settings.guard.retention));
+        match submitted {
+            Submitted::First(answer, request_id) => {
+                Ok(Answered { answer, replayed: false, existing: false, state: None, expires, request_id })
+            }
+            Submitted::Existing(answer, request) => Ok(Answered {
+                answer,
+                replayed: false,
+                existing: true,
+                state: None,
+                expires,
+                request_id: Some(request),
+            }),
+            Submitted::Undecidable(state) => Err(Error::new(
+                ProblemKind::AlreadyDecided,
+                format!("The request is {state}; this cannot be done to it now. Nothing was changed."),
+            )),
+            Submitted::Deleting(request) => Err(Error::new(
+                ProblemKind::DeletionInProgress,
+                "The resource of this name is being deleted. Send the same again after the time in Retry-After.",
+            )
+            .about(request)
+            .after(Duration::from_secs(2))),
+            Submitted::NameTaken(holder) => Err(Error::new(
+                ProblemKind::NameTaken,
+                "Something else has taken the name meanwhile. Nothing was changed.",
+            )
+            .about(holder.request)),
+            Submitted::Missing => Err(Error::not_found()),
+            Submitted::Repeat(_) => Err(Error::internal("a repeat was taken for a first")),
+        }
+    }
+}

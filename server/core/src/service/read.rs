@@ -1,0 +1,291 @@
+//! Looking: who sees what, and the rule that what one may not see is told apart from nothing by nobody.
+
+use super::{Inner, Portal};
+use crate::{
+    Caller, Error, Result,
+    catalog::{Broken, Offering},
+    guard,
+    store::{AuditEntry, ListScope, RequestList, Scope as KeyScope, StoredRequest, cursor},
+};
+use domain::{
+    id::RequestId,
+    key::SubmissionKey,
+    name::Name,
+    problem::ProblemKind,
+    role::TeamAct,
+    state::RequestState,
+    time::Moment,
+    view::{
+        EventView, MeView, MembershipView, Object, OfferingGuardView, OfferingView, Page, RequestView, ResourceView,
+        SubmissionsView,
+    },
+};
+use std::time::Duration;
+
+/// How many entries of a history one call gives.
+const EVENTS_A_CALL: u32 = 500;
+/// The most rows of a page.
+const LARGEST_PAGE: u32 = 1000;
+/// How long a waiter relies on being woken before it looks by itself.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Which requests a caller wants to see.
+#[derive(Debug, Clone, Default)]
+pub enum Scope {
+    /// All that it may see.
+    #[default]
+    All,
+    /// One team's.
+    Team(String),
+    /// Those that it asked for itself.
+    Mine,
+}
+
+/// A search among requests: the one object for list, count and page.
+#[derive(Debug, Clone)]
+pub struct RequestQuery {
+    /// Whose.
+    pub scope: Scope,
+    /// Only those in one of these states; all when empty.
+    pub states: Vec<RequestState>,
+    /// Only those of this offering.
+    pub offering: Option<String>,
+    /// Only those with this action.
+    pub action: Option<String>,
+    /// Only those of a resource of this name.
+    pub name: Option<String>,
+    /// Only those of this correlation ID.
+    pub correlation_id: Option<String>,
+    /// How many a page, 1 to 1000.
+    pub size: u32,
+    /// Where the page begins: what an earlier one gave as `next`.
+    pub cursor: Option<String>,
+}
+
+impl Default for RequestQuery {
+    fn default() -> Self {
+        Self {
+            scope: Scope::All,
+            states: Vec::new(),
+            offering: None,
+            action: None,
+            name: None,
+            correlation_id: None,
+            size: 50,
+            cursor: None,
+        }
+    }
+}
+
+impl Inner {
+    /// The team, if the caller may see it.
+    pub(crate) fn visible_team(&self, caller: &Caller, team: &str) -> Result<Name> {
+        let team = Name::parse(team).map_err(|_| Error::not_found())?;
+        let known = caller.is_admin() || caller.may(TeamAct::See, &team);
+        if known { Ok(team) } else { Err(Error::not_found()) }
+    }
+
+    /// The request, if the caller may see it.
+    pub(crate) async fn visible_request(&self, caller: &Caller, id: &str) -> Result<StoredRequest> {
+        let id: RequestId = id.parse().map_err(|_| Error::not_found())?;
+        let request = self.store.request(id).await?.ok_or_else(Error::not_found)?;
+        if caller.may(TeamAct::See, &request.view.team) { Ok(request) } else { Err(Error::not_found()) }
+    }
+}
+
+fn place(cursor: Option<&str>) -> Result<Option<(Moment, uuid::Uuid)>> {
+    cursor
+        .map(|text| {
+            cursor::read(text)
+                .ok_or_else(|| Error::new(ProblemKind::InvalidQuery, "cursor: send what an earlier page gave as next"))
+        })
+        .transpose()
+}
+
+fn page_size(size: u32) -> Result<u32> {
+    if (1..=LARGEST_PAGE).contains(&size) {
+        return Ok(size);
+    }
+    Err(Error::new(ProblemKind::InvalidQuery, "size: from 1 to 1000"))
+}
+
+fn shown(offering: &Offering) -> OfferingView {
+    OfferingView {
+        id: offering.id.clone(),
+        title: offering.title.clone(),
+        description: offering.description.clone(),
+        category: offering.category.clone(),
+        version: offering.version.clone(),
+        resource_type: offering.resource_type.clone(),
+        parameters: offering.schema.value().clone(),
+        guard: OfferingGuardView { max_tries: offering.max_tries, timeout_seconds: offering.timeout.as_secs() },
+        available: true,
+        problem: None,
+    }
+}
+
+fn shown_broken(broken: &Broken, caller: &Caller) -> Option<OfferingView> {
+    let id = Name::parse(&broken.id).ok()?;
+    let mistakes: Vec<String> = broken.mistakes.iter().map(ToString::to_string).collect();
+    Some(OfferingView {
+        resource_type: id.clone(),
+        title: id.to_string(),
+        id,
+        description: "This offering has a mistake in the catalog and cannot be requested at present.".into(),
+        category: "Unavailable".into(),
+        version: String::new(),
+        parameters: serde_json::json!({ "type": "object", "properties": {} }),
+        guard: OfferingGuardView { max_tries: 0, timeout_seconds: 0 },
+        available: false,
+        problem: caller.is_admin().then(|| mistakes.join("\n")),
+    })
+}
+
+impl Portal {
+    /// Who is asking, and where they belong.
+    #[must_use]
+    pub fn me(&self, caller: &Caller) -> MeView {
+        MeView {
+            id: caller.id,
+            name: caller.name.clone(),
+            role: caller.role,
+            teams: caller.teams.iter().map(|(team, role)| MembershipView { team: team.clone(), role: *role }).collect(),
+        }
+    }
+
+    /// The catalog.
+    #[must_use]
+    pub fn offerings(&self, caller: &Caller) -> Vec<OfferingView> {
+        let broken = self.0.catalog.broken().iter().filter_map(|broken| shown_broken(broken, caller));
+        self.0.catalog.iter().map(|offering| shown(offering)).chain(broken).collect()
+    }
+
+    /// One catalog entry.
+    pub fn offering(&self, caller: &Caller, id: &str) -> Result<OfferingView> {
+        self.offerings(caller).into_iter().find(|offering| offering.id.as_str() == id).ok_or_else(Error::not_found)
+    }
+
+    /// One request.
+    pub async fn request(&self, caller: &Caller, id: &str) -> Result<RequestView> {
+        Ok(self.0.visible_request(caller, id).await?.view)
+    }
+
+    /// One request, as soon as it is in a final state or `up_to` is over.
+    pub async fn wait_for_end(&self, caller: &Caller, id: &str, up_to: Duration) -> Result<RequestView> {
+        let deadline = tokio::time::Instant::now() + up_to;
+        let mut listener = self.0.store.changes().listen();
+        loop {
+            let request = self.request(caller, id).await?;
+            let left = deadline.saturating_duration_since(tokio::time::Instant::now());
+            if request.state.is_final() || left.is_zero() {
+                return Ok(request);
+            }
+            listener.change_of(request.id, left.min(LOOK_AGAIN)).await;
+        }
+    }
+
+    /// A page of requests, newest first.
+    pub async fn requests(&self, caller: &Caller, query: RequestQuery) -> Result<Page<RequestView>> {
+        let scope = match &query.scope {
+            Scope::Team(team) => ListScope::Team(self.0.visible_team(caller, team)?),
+            Scope::Mine => ListScope::RequestedBy(caller.id),
+            Scope::All if caller.is_admin() => ListScope::All,
+            Scope::All => ListScope::Teams(caller.teams.iter().map(|(team, _)| team.clone()).collect()),
+        };
+        let list = RequestList {
+            scope,
+            states: query.states,
+            offering: query.offering,
+            action: query.action,
+            name: query.name,
+            correlation_id: query.correlation_id,
+            after: place(query.cursor.as_deref())?,
+            size: page_size(query.size)?,
+        };
+        Ok(self.0.store.requests(list).await?)
+    }
+
+    /// What happened to a request after entry `after`, oldest first; at most 500 entries a call.
+    pub async fn events(&self, caller: &Caller, id: &str, after: i64) -> Result<Vec<EventView>> {
+        let request = self.0.visible_request(caller, id).await?;
+        Ok(self.0.store.events(request.view.id, after, EVENTS_A_CALL).await?)
+    }
+
+    /// Begins to listen for changes of requests.
+    #[must_use]
+    pub fn listen(&self) -> crate::store::changes::Listener {
+        self.0.store.changes().listen()
+    }
+
+    /// Every arrival of a request.
+    pub async fn submissions(&self, caller: &Caller, id: &str) -> Result<SubmissionsView> {
+        let request = self.0.visible_request(caller, id).await?;
+        Ok(self.0.store.submissions(request.view.id).await?)
+    }
+
+    /// "Did my request happen?": the request of the caller's own key.
+    pub async fn look_up(&self, caller: &Caller, team: &str, key: &[u8]) -> Result<RequestView> {
+        let key = SubmissionKey::parse(key)?;
+        let team = self.0.visible_team(caller, team)?;
+        let scope = KeyScope { team: team.to_string(), principal: caller.id, key };
+        match guard::look_up(self.0.store.as_ref(), &scope).await? {
+            Some((_, Some(request))) if caller.may(TeamAct::See, &request.view.team) => Ok(request.view),
+            _ => Err(Error::not_found()),
+        }
+    }
+
+    /// A page of a team's living resources, newest first.
+    pub async fn resources(
+        &self,
+        caller: &Caller,
+        team: &str,
+        size: u32,
+        cursor: Option<String>,
+    ) -> Result<Page<ResourceView>> {
+        let team = self.0.visible_team(caller, team)?;
+        Ok(self.0.store.resources(&team, place(cursor.as_deref())?, page_size(size)?).await?)
+    }
+
+    /// One living resource.
+    pub async fn resource(&self, caller: &Caller, team: &str, kind: &str, name: &str) -> Result<ResourceView> {
+        let team = self.0.visible_team(caller, team)?;
+        Ok(self.0.store.resource(&team, kind, name).await?.ok_or_else(Error::not_found)?.view)
+    }
+
+    /// A secret output, for who may see it; the look is audited before it is shown.
+    pub async fn reveal(&self, caller: &Caller, team: &str, kind: &str, name: &str, output: &str) -> Result<String> {
+        let team = self.0.visible_team(caller, team)?;
+        let resource = self.0.store.resource(&team, kind, name).await?.ok_or_else(Error::not_found)?;
+        caller.must(TeamAct::Reveal, &team)?;
+        let secrets = resource.secrets.as_deref().and_then(|sealed| self.0.open_secrets(resource.view.id, sealed));
+        let value = secrets.and_then(|mut secrets| secrets.remove(output)).ok_or_else(Error::not_found)?;
+        let entry = AuditEntry {
+            at: self.0.clock.now(),
+            actor: caller.name.clone(),
+            channel: caller.channel.as_str(),
+            act: "secret_reveal",
+            team: team.to_string(),
+            target: format!("{kind}/{name}"),
+            detail: output.to_owned(),
+        };
+        self.0.store.audit(entry).await?;
+        Ok(match value {
+            serde_json::Value::String(text) => text,
+            other => other.to_string(),
+        })
+    }
+}
+
+impl Inner {
+    /// Seals the secret outputs of a resource.
+    pub(crate) fn seal_secrets(&self, resource: domain::id::ResourceId, secrets: &Object) -> Result<Vec<u8>> {
+        let plain = serde_json::to_vec(secrets).map_err(Error::internal)?;
+        self.key.seal(&format!("outputs:{resource}"), &plain, self.ids.as_ref())
+    }
+
+    /// Opens the secret outputs of a resource.
+    pub(crate) fn open_secrets(&self, resource: domain::id::ResourceId, sealed: &[u8]) -> Option<Object> {
+        let plain = self.key.unseal(&format!("outputs:{resource}"), sealed)?;
+        serde_json::from_slice(&plain).ok()
+    }
+}

@@ -1,0 +1,157 @@
+//! API tokens of the caller itself.
+
+use super::{Arrival, Inner, Portal, decide::object};
+use crate::{
+    Answer, AnswerKind, Answered, Caller, Error, Result, guard, secret,
+    store::{Effect, NO_TEAM, Submission},
+};
+use bytes::Bytes;
+use domain::{
+    command::{Command, Operation},
+    id::TokenId,
+    problem::ProblemKind,
+    time::Moment,
+    view::{Object, TokenView},
+};
+use serde_json::Value;
+use std::time::Duration;
+
+/// How long a token lives when nobody says.
+const DEFAULT_LIFE: Duration = Duration::from_secs(90 * 24 * 3600);
+/// The longest life of a token.
+const LONGEST_LIFE: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// Reads a span as `90d`, `12h`, `30m`, `45s` or `500ms`.
+pub fn read_span(text: &str) -> Option<Duration> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (count, unit) = text.split_at(digits);
+    let count: u64 = count.parse().ok()?;
+    let seconds = match unit {
+        "ms" => return Some(Duration::from_millis(count)),
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 24 * 3600,
+        _ => return None,
+    };
+    count.checked_mul(seconds).map(Duration::from_secs)
+}
+
+/// The life of a token in words that were sent.
+fn life(expires: Option<&str>) -> Result<Duration> {
+    let Some(text) = expires else { return Ok(DEFAULT_LIFE) };
+    read_span(text)
+        .filter(|life| (Duration::from_secs(1)..=LONGEST_LIFE).contains(life))
+        .ok_or_else(|| Error::field("/expires", "a time such as 90d or 12h, at most 366d"))
+}
+
+fn label(body: &Object) -> Result<String> {
+    let fits = |text: &str| (1..=100).contains(&text.chars().count()) && !text.chars().any(char::is_control);
+    match body.get("label") {
+        Some(Value::String(text)) if fits(text.trim()) => Ok(text.trim().to_owned()),
+        _ => Err(Error::field("/label", "1 to 100 characters that say what the token is for")),
+    }
+}
+
+impl Portal {
+    /// The caller's tokens, newest first, without the tokens themselves.
+    pub async fn tokens(&self, caller: &Caller) -> Result<Vec<TokenView>> {
+        Ok(self.0.store.tokens(caller.id).await?)
+    }
+
+    /// Makes a token: `{"label": "…", "expires": "90d"}`. Only the first answer holds the token itself.
+    pub async fn create_token(&self, caller: &Caller, arrival: Arrival, body: Bytes) -> Result<Answered> {
+        let key = arrival.key()?;
+        let body = object(&body, &["label", "expires"])?;
+        let now = self.0.clock.now();
+        let arrived = self.0.arrived(caller, NO_TEAM, key, Operation::TokenCreate, now);
+        let command = Command::on(Operation::TokenCreate, "tokens".into(), body.clone());
+        let hashed = serde_json::json!({ "operation": "token_create", "body": body });
+        let made = match self.0.new_token(&body, now) {
+            Ok(made) => made,
+            Err(error) => return self.0.refused(arrived, &command, &hashed, error).await,
+        };
+        let (view, token, digest) = made;
+        let location = Some("/api/v1/tokens".to_owned());
+        let answer = Answer::showing(AnswerKind::Created, location.clone(), &view)?;
+        let submission = Submission {
+            arrived,
+            meaning: guard::meaning(&self.0.key, &command, &hashed),
+            command: Some(command.clone()),
+            effect: Effect::TokenCreate { token: view.clone(), digest, answer },
+        };
+        let mut answered = self.0.guarded(submission, &command, &hashed, || Ok(())).await?;
+        if !answered.replayed {
+            let once = TokenView { token: Some(token), ..view };
+            answered.answer = Answer::showing(AnswerKind::Created, location, &once)?;
+        }
+        Ok(answered)
+    }
+
+    /// Revokes one of the caller's own tokens; works at the next call on every server.
+    pub async fn revoke_token(&self, caller: &Caller, id: &str, arrival: Arrival) -> Result<Answered> {
+        let key = arrival.key()?;
+        let id: TokenId = id.parse().map_err(|_| Error::not_found())?;
+        let arrived = self.0.arrived(caller, NO_TEAM, key, Operation::TokenRevoke, self.0.clock.now());
+        let command = Command::on(Operation::TokenRevoke, id.to_string(), Object::new());
+        let hashed = serde_json::json!({ "operation": "token_revoke", "target": id });
+        let submission = Submission {
+            arrived,
+            meaning: guard::meaning(&self.0.key, &command, &hashed),
+            command: Some(command.clone()),
+            effect: Effect::TokenRevoke(id),
+        };
+        self.0.guarded(submission, &command, &hashed, || Ok(())).await
+    }
+
+    /// Makes a token for the named principal, from the machine's own command line.
+    pub async fn token_for(&self, user: &str, label: &str, expires: Option<&str>) -> Result<String> {
+        let mut body = Object::new();
+        body.insert("label".into(), label.into());
+        if let Some(expires) = expires {
+            body.insert("expires".into(), expires.into());
+        }
+        let principal = self.0.store.principal_by_name(user).await?.ok_or_else(|| {
+            Error::new(ProblemKind::NotFound, format!("There is no user {user:?}. Make one with: keyturn user add"))
+        })?;
+        let (view, token, digest) = self.0.new_token(&body, self.0.clock.now())?;
+        self.0.store.add_token(principal.id, view, digest).await?;
+        Ok(token)
+    }
+}
+
+impl Inner {
+    fn new_token(&self, body: &Object, now: Moment) -> Result<(TokenView, String, [u8; 32])> {
+        let expires = match body.get("expires") {
+            None => None,
+            Some(Value::String(text)) => Some(text.as_str()),
+            Some(_) => return Err(Error::field("/expires", "a time such as 90d or 12h")),
+        };
+        let (label, life) = (label(body)?, life(expires)?);
+        let (token, digest) = secret::new_token(self.ids.as_ref());
+        let view = TokenView {
+            id: TokenId(self.ids.uuid(now)),
+            label,
+            created_at: now,
+            expires_at: now.plus(life),
+            last_used_at: None,
+            revoked_at: None,
+            token: None,
+        };
+        Ok((view, token, digest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_read_with_their_unit() {
+        assert_eq!(read_span("90d"), Some(DEFAULT_LIFE));
+        assert_eq!(read_span("500ms"), Some(Duration::from_millis(500)));
+        for bad in ["", "d", "5", "5w", "-5s", "5 s", "99999999999999999999s", "18446744073709551615d"] {
+            assert_eq!(read_span(bad), None, "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Settings of the portal, and the one rule between them.
+
+use domain::backoff::{BROWSER, BROWSER_RETRY_WINDOW};
+use domain::view::{GuardView, KeyPolicy, RetrySchedule};
+use std::time::Duration;
+
+/// How the guard keeps its promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GuardSettings {
+    /// How long a key is kept after its request's final state.
+    pub retention: Duration,
+    /// How long a late repeat is still recognised after that.
+    pub tombstones: Duration,
+    /// The longest time over which any sender of the portal's own retries.
+    pub longest_retry: Duration,
+    /// How long a repeat waits for its first.
+    pub wait: Duration,
+}
+
+impl Default for GuardSettings {
+    fn default() -> Self {
+        Self {
+            retention: days(7),
+            tombstones: days(90),
+            longest_retry: Duration::from_secs(76 * 3600),
+            wait: Duration::from_secs(5),
+        }
+    }
+}
+
+fn days(count: u64) -> Duration {
+    Duration::from_secs(count * 24 * 3600)
+}
+
+impl GuardSettings {
+    /// Refuses settings under which a sender may still retry when its key is forgotten.
+    pub fn check(&self) -> Result<(), String> {
+        let least = self.longest_retry.max(BROWSER_RETRY_WINDOW).mul_f64(1.1);
+        if self.retention < least {
+            return Err(format!(
+                "keys would be forgotten while a sender may still retry: retention is {} s and must be at least {} s, \
+                 the longest retry window and a tenth",
+                self.retention.as_secs(),
+                least.as_secs_f64().ceil(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The policy as it is published.
+    #[must_use]
+    pub fn published(&self) -> GuardView {
+        GuardView {
+            key: KeyPolicy {
+                header: "Idempotency-Key".into(),
+                min_length: 1,
+                max_length: 255,
+                characters: "visible ASCII".into(),
+            },
+            retention_seconds: self.retention.as_secs(),
+            tombstone_seconds: self.tombstones.as_secs(),
+            wait_seconds: self.wait.as_secs(),
+            longest_retry_seconds: self.longest_retry.as_secs(),
+            retry_schedules: vec![RetrySchedule {
+                sender: "browser".into(),
+                base_millis: millis(BROWSER.base),
+                cap_millis: millis(BROWSER.cap),
+                window_seconds: BROWSER_RETRY_WINDOW.as_secs(),
+            }],
+            submissions_kept_per_key: 1000,
+        }
+    }
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// How the portal runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// The guard.
+    pub guard: GuardSettings,
+    /// How many runs are carried out at once.
+    pub workers: usize,
+    /// How long a worker may be silent before another takes its run over.
+    pub lease: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { guard: GuardSettings::default(), workers: 4, lease: Duration::from_secs(30) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retention_covers_the_longest_retry_and_a_tenth() {
+        let good = GuardSettings::default();
+        assert!(good.check().is_ok());
+        let hour = Duration::from_secs(3600);
+        let edge = GuardSettings { longest_retry: hour * 10, retention: hour * 11, ..good };
+        assert!(edge.check().is_ok());
+        assert!(GuardSettings { retention: hour * 11 - Duration::from_millis(1), ..edge }.check().is_err());
+    }
+}

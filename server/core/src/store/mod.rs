@@ -1,0 +1,512 @@
+//! The store: what is kept, and the one transaction in which a submission becomes a request.
+//!
+//! This module says what a store promises, in the portal's own terms; how a database keeps the promise is the business
+//! of the module named after it. `conformance` states every promise as a test for all of them.
+
+pub mod changes;
+pub mod cursor;
+#[cfg(test)]
+mod conformance;
+pub mod sqlite;
+
+use crate::{answer::Answer, caller::Caller};
+use async_trait::async_trait;
+use changes::Changes;
+use domain::{
+    command::Command,
+    id::{PrincipalId, RequestId, ResourceId, SubmissionId, TokenId},
+    key::SubmissionKey,
+    name::Name,
+    role::{PortalRole, TeamRole},
+    state::{RequestState, Resolution},
+    submission::{Channel, SubmissionOutcome},
+    time::Moment,
+    view::{EventEntry, EventView, Object, Page, RequestView, ResourceView, SubmissionsView, TokenView},
+};
+use std::time::Duration;
+
+/// Why a store did not do what it was asked. In every case nothing of it was kept.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database cannot be reached, read or written.
+    #[error("the database is not available: {0}")]
+    Unavailable(String),
+    /// The queue before the database is full; nothing was taken in.
+    #[error("too many writes are waiting")]
+    Busy,
+    /// The database holds something that this version does not understand.
+    #[error("the database holds something unexpected: {0}")]
+    Corrupt(String),
+}
+
+/// What a store's calls give.
+pub type StoreResult<T> = Result<T, StoreError>;
+
+/// The team that stands in the scope of keys where no team is concerned.
+pub const NO_TEAM: &str = "-";
+
+/// Where a key is unique.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Scope {
+    /// The team, or [`NO_TEAM`].
+    pub team: String,
+    /// Who asks.
+    pub principal: PrincipalId,
+    /// The sender's key.
+    pub key: SubmissionKey,
+}
+
+/// What a claim remembers of a submission's meaning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meaning {
+    /// The keyed hash of the validated command.
+    pub fingerprint: [u8; 32],
+    /// The keyed hash of the parsed body.
+    pub body_hash: [u8; 32],
+    /// The version of the key of both hashes.
+    pub key_version: i64,
+}
+
+/// A key that was claimed.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// What it stands for.
+    pub meaning: Meaning,
+    /// The digest of the offering's schema at the first submission.
+    pub schema_digest: Option<String>,
+    /// The command, where it cannot be read off the request.
+    pub command: Option<Command>,
+    /// The request that it is bound to.
+    pub request: Option<RequestId>,
+    /// Whether the first answer was "already there".
+    pub existing: bool,
+    /// The first answer.
+    pub answer: Answer,
+    /// When it was claimed.
+    pub claimed_at: Moment,
+}
+
+/// A request as it is kept: what is shown of it, and what is not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredRequest {
+    /// What is shown.
+    pub view: RequestView,
+    /// Who asked.
+    pub principal: PrincipalId,
+    /// The life of the resource that it is about.
+    pub resource: ResourceId,
+}
+
+/// One arrival, as it is written down.
+#[derive(Debug, Clone)]
+pub struct Arrived {
+    /// Its ID.
+    pub id: SubmissionId,
+    /// The key's scope.
+    pub scope: Scope,
+    /// The request that it led to.
+    pub request: Option<RequestId>,
+    /// What was asked for.
+    pub operation: &'static str,
+    /// What became of it.
+    pub outcome: SubmissionOutcome,
+    /// The problem's slug, where it was refused.
+    pub problem: Option<&'static str>,
+    /// The door.
+    pub channel: Channel,
+    /// The sender's name.
+    pub sent_by: String,
+    /// The label of the sender's token.
+    pub token_label: Option<String>,
+    /// The sender's address.
+    pub address: Option<String>,
+    /// The correlation ID that it carried.
+    pub correlation_id: Option<String>,
+    /// The labels that it carried, as JSON.
+    pub labels: String,
+    /// When.
+    pub at: Moment,
+}
+
+impl Arrived {
+    /// An arrival of this caller, not yet judged.
+    #[must_use]
+    pub fn of(caller: &Caller, id: SubmissionId, scope: Scope, operation: &'static str, at: Moment) -> Self {
+        Self {
+            id,
+            scope,
+            request: None,
+            operation,
+            outcome: SubmissionOutcome::First,
+            problem: None,
+            channel: caller.channel,
+            sent_by: caller.name.clone(),
+            token_label: caller.token_label().map(str::to_owned),
+            address: caller.address.map(|address| address.to_string()),
+            correlation_id: None,
+            labels: "{}".into(),
+            at,
+        }
+    }
+}
+
+/// A submission at the moment of its claim.
+#[derive(Debug, Clone)]
+pub struct Submission {
+    /// The arrival; its scope is what is claimed.
+    pub arrived: Arrived,
+    /// What it means.
+    pub meaning: Meaning,
+    /// The command, where it cannot be read off the request.
+    pub command: Option<Command>,
+    /// What it changes.
+    pub effect: Effect,
+}
+
+/// What a submission changes, in the transaction that claims its key.
+#[derive(Debug, Clone)]
+pub enum Effect {
+    /// A new request for a new resource, with the answer that says so.
+    Create {
+        /// The request.
+        request: Box<StoredRequest>,
+        /// The digest of the schema under which its parameters were understood.
+        schema_digest: String,
+        /// The answer, written before the commit since nothing in it depends on the database.
+        answer: Answer,
+    },
+    /// Stop a request.
+    Cancel(RequestId),
+    /// Open the next attempt of a failed request, for a new life of its resource.
+    Retry(RequestId, ResourceId),
+    /// Decide about a request of which nobody can tell the outcome.
+    Resolve {
+        /// The request.
+        request: RequestId,
+        /// The decision.
+        resolution: Resolution,
+        /// Close it without asking the provisioner, for this reason.
+        forced: Option<String>,
+    },
+    /// A new token.
+    TokenCreate {
+        /// What is shown of it.
+        token: TokenView,
+        /// Its digest.
+        digest: [u8; 32],
+        /// The answer to store: without the token itself.
+        answer: Answer,
+    },
+    /// The end of a token.
+    TokenRevoke(TokenId),
+}
+
+/// What came of a submission at the store.
+#[derive(Debug, Clone)]
+pub enum Submitted {
+    /// The first with its key: done, and this is its answer from now on.
+    First(Answer, Option<RequestId>),
+    /// The thing is already there as asked; the key is bound to the request that made it.
+    Existing(Answer, RequestId),
+    /// The key was claimed before; nothing was changed.
+    Repeat(Box<Claim>),
+    /// The name is held by something else.
+    NameTaken(Box<NameHolder>),
+    /// The name's holder is being deleted.
+    Deleting(RequestId),
+    /// The request stands where this cannot be done to it.
+    Undecidable(RequestState),
+    /// There is nothing of that ID.
+    Missing,
+}
+
+/// Who holds a name.
+#[derive(Debug, Clone)]
+pub struct NameHolder {
+    /// The request that made it.
+    pub request: RequestId,
+    /// Its offering.
+    pub offering: Name,
+    /// What it is meant to be now.
+    pub parameters: Object,
+}
+
+/// What a run is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Intent {
+    /// Carry the request out.
+    Apply,
+    /// Stop and leave nothing behind.
+    Cancel,
+    /// Take what is there as done.
+    Adopt,
+    /// Remove what may be there and close it as failed.
+    Abandon,
+}
+
+/// A run that a worker holds by a lease.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// The request.
+    pub request: StoredRequest,
+    /// Which hold this is: every write of an earlier holder is refused.
+    pub fence: i64,
+    /// How many tries ended without a result.
+    pub tries: u32,
+    /// What is to be done.
+    pub intent: Intent,
+    /// Whether an earlier hold may have begun to change something outside.
+    pub touched: bool,
+    /// Sealed secret outputs of the resource.
+    pub secrets: Option<Vec<u8>>,
+}
+
+impl Run {
+    /// The hold by which this run's writes are checked.
+    #[must_use]
+    pub fn hold(&self) -> Hold {
+        Hold { request: self.request.view.id, attempt: self.request.view.attempt, fence: self.fence }
+    }
+}
+
+/// A worker's hold on a run: the fencing token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hold {
+    /// The request.
+    pub request: RequestId,
+    /// The attempt.
+    pub attempt: u32,
+    /// The number of the hold.
+    pub fence: i64,
+}
+
+/// Whether a fenced write counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    /// It did; the run is to do this now.
+    Yes(Intent),
+    /// The lease was lost; nothing was written.
+    Lost,
+}
+
+/// How a run ends.
+#[derive(Debug, Clone)]
+pub struct Ending {
+    /// The state that the request comes to.
+    pub state: RequestState,
+    /// Why.
+    pub reason: Option<String>,
+    /// Outputs to show.
+    pub outputs: Object,
+    /// Names of secret outputs.
+    pub secret_names: Vec<String>,
+    /// The secret outputs, sealed.
+    pub secrets: Option<Vec<u8>>,
+}
+
+impl Ending {
+    /// An ending without outputs.
+    #[must_use]
+    pub fn without_outputs(state: RequestState, reason: Option<String>) -> Self {
+        Self { state, reason, outputs: Object::new(), secret_names: Vec::new(), secrets: None }
+    }
+}
+
+/// Which requests a list is about.
+#[derive(Debug, Clone)]
+pub enum ListScope {
+    /// All there are.
+    All,
+    /// One team's.
+    Team(Name),
+    /// Those of any of these teams.
+    Teams(Vec<Name>),
+    /// Those one principal asked for.
+    RequestedBy(PrincipalId),
+}
+
+/// What a list of requests is to hold: the one object for list, count and page.
+#[derive(Debug, Clone)]
+pub struct RequestList {
+    /// Which requests it is about.
+    pub scope: ListScope,
+    /// Only those in one of these states; all when empty.
+    pub states: Vec<RequestState>,
+    /// Only those of this offering.
+    pub offering: Option<String>,
+    /// Only those with this action.
+    pub action: Option<String>,
+    /// Only those of a resource of this name.
+    pub name: Option<String>,
+    /// Only those of this correlation ID.
+    pub correlation_id: Option<String>,
+    /// Only those that come after this place (creation time and ID), newest first.
+    pub after: Option<(Moment, uuid::Uuid)>,
+    /// How many.
+    pub size: u32,
+}
+
+/// A principal as it is kept.
+#[derive(Debug, Clone)]
+pub struct Principal {
+    /// Its ID.
+    pub id: PrincipalId,
+    /// Its name.
+    pub name: String,
+    /// Its role in the whole portal.
+    pub role: PortalRole,
+    /// Its teams.
+    pub teams: Vec<(Name, TeamRole)>,
+    /// The hash of its password; none for who uses tokens only.
+    pub password_hash: Option<String>,
+}
+
+/// A new principal.
+#[derive(Debug, Clone)]
+pub struct NewPrincipal {
+    /// Its ID.
+    pub id: PrincipalId,
+    /// Its name.
+    pub name: String,
+    /// Its role in the whole portal.
+    pub role: PortalRole,
+    /// The hash of its password.
+    pub password_hash: Option<String>,
+    /// Its first team, and its role there.
+    pub team: Option<(Name, TeamRole)>,
+}
+
+/// What came of making something with a name that must be its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Made {
+    /// It was made.
+    New,
+    /// There is one of that name already; nothing was changed.
+    Exists,
+    /// The team it should belong to does not exist; nothing was changed.
+    NoSuchTeam,
+}
+
+/// A fact for the audit.
+#[derive(Debug, Clone)]
+pub struct AuditEntry {
+    /// When.
+    pub at: Moment,
+    /// Who.
+    pub actor: String,
+    /// The door.
+    pub channel: &'static str,
+    /// What was done.
+    pub act: &'static str,
+    /// In which team.
+    pub team: String,
+    /// To what.
+    pub target: String,
+    /// More about it; never a secret.
+    pub detail: String,
+}
+
+/// A resource with what is not shown of it.
+#[derive(Debug, Clone)]
+pub struct StoredResource {
+    /// What is shown.
+    pub view: ResourceView,
+    /// Its secret outputs, sealed.
+    pub secrets: Option<Vec<u8>>,
+}
+
+/// What every database keeps, and how.
+#[async_trait]
+pub trait Store: Send + Sync + std::fmt::Debug {
+    /// Where one hears of changes.
+    fn changes(&self) -> &Changes;
+
+    /// The claim of a key within its full scope.
+    async fn claim(&self, scope: &Scope) -> StoreResult<Option<Claim>>;
+    /// Claims the key and makes the change in one transaction, or does nothing. Answers after the commit.
+    async fn submit(&self, submission: Submission) -> StoreResult<Submitted>;
+    /// Writes arrivals down that changed nothing (repeats and refusals); past 1,000 a key they are only counted.
+    async fn record(&self, arrivals: Vec<Arrived>) -> StoreResult<()>;
+
+    /// Keeps an offering's schema under its digest, so that repeats are understood after the catalog has changed.
+    async fn keep_schema(&self, digest: &str, schema: &str) -> StoreResult<()>;
+    /// The schema of this digest.
+    async fn schema(&self, digest: &str) -> StoreResult<Option<String>>;
+
+    /// One request.
+    async fn request(&self, id: RequestId) -> StoreResult<Option<StoredRequest>>;
+    /// A page of requests.
+    async fn requests(&self, list: RequestList) -> StoreResult<Page<RequestView>>;
+    /// What happened to a request after entry `after`, oldest first, at most `limit`.
+    async fn events(&self, request: RequestId, after: i64, limit: u32) -> StoreResult<Vec<EventView>>;
+    /// Every arrival of a request.
+    async fn submissions(&self, request: RequestId) -> StoreResult<SubmissionsView>;
+    /// A page of a team's living resources, newest first.
+    async fn resources(
+        &self,
+        team: &Name,
+        after: Option<(Moment, uuid::Uuid)>,
+        size: u32,
+    ) -> StoreResult<Page<ResourceView>>;
+    /// One living resource.
+    async fn resource(&self, team: &Name, kind: &str, name: &str) -> StoreResult<Option<StoredResource>>;
+
+    /// Takes a run that is due, for the length of a lease.
+    async fn take_run(&self, owner: &str, now: Moment, lease: Duration) -> StoreResult<Option<Run>>;
+    /// Holds on to a run until `until`.
+    async fn renew(&self, hold: Hold, until: Moment) -> StoreResult<Held>;
+    /// Writes entries into the request's history; with `touched`, also that something outside may be changed from now.
+    async fn note(&self, hold: Hold, entries: Vec<EventEntry>, touched: bool, now: Moment) -> StoreResult<Held>;
+    /// Gives a run back, to be taken again at `due`; `failed_try` counts a try that ended without a result.
+    async fn give_back(
+        &self,
+        hold: Hold,
+        due: Moment,
+        failed_try: bool,
+        entry: Option<EventEntry>,
+        now: Moment,
+    ) -> StoreResult<Held>;
+    /// Ends a run, and with it the request's attempt.
+    async fn end_run(&self, hold: Hold, ending: Ending, now: Moment) -> StoreResult<Held>;
+    /// When the next run is due, if any waits.
+    async fn next_due(&self) -> StoreResult<Option<Moment>>;
+
+    /// The principal of this name.
+    async fn principal_by_name(&self, name: &str) -> StoreResult<Option<Principal>>;
+    /// The principal of this ID.
+    async fn principal(&self, id: PrincipalId) -> StoreResult<Option<Principal>>;
+    /// Makes a principal.
+    async fn add_principal(&self, principal: NewPrincipal, now: Moment) -> StoreResult<Made>;
+    /// Makes a team.
+    async fn add_team(&self, name: &Name, now: Moment) -> StoreResult<Made>;
+    /// Makes a principal and its team at once if there is no administrator yet; whether it did.
+    async fn set_up(&self, principal: NewPrincipal, now: Moment) -> StoreResult<Made>;
+    /// Whether there is an administrator.
+    async fn has_admin(&self) -> StoreResult<bool>;
+    /// The principal of a valid token, with the token's ID and label.
+    async fn token(&self, digest: [u8; 32], now: Moment) -> StoreResult<Option<(PrincipalId, TokenId, String)>>;
+    /// A principal's tokens, newest first.
+    async fn tokens(&self, principal: PrincipalId) -> StoreResult<Vec<TokenView>>;
+    /// Makes a token without a claim, for the command line.
+    async fn add_token(&self, principal: PrincipalId, token: TokenView, digest: [u8; 32]) -> StoreResult<()>;
+    /// Notes that tokens were used.
+    async fn tokens_used(&self, tokens: Vec<TokenId>, now: Moment) -> StoreResult<()>;
+
+    /// A session's data, unless it is over.
+    async fn session(&self, id: &str, now: Moment) -> StoreResult<Option<Vec<u8>>>;
+    /// Keeps a session; `fresh` refuses (false) where one of that ID exists.
+    async fn save_session(&self, id: &str, data: Vec<u8>, expires: Moment, fresh: bool) -> StoreResult<bool>;
+    /// Ends a session.
+    async fn delete_session(&self, id: &str) -> StoreResult<()>;
+    /// Removes up to `limit` sessions that are over; how many.
+    async fn sweep_sessions(&self, now: Moment, limit: u32) -> StoreResult<u64>;
+
+    /// A named setting of the database itself.
+    async fn setting(&self, name: &str) -> StoreResult<Option<Vec<u8>>>;
+    /// Sets a named setting unless it is set; what it is then.
+    async fn set_once(&self, name: &str, value: Vec<u8>) -> StoreResult<Vec<u8>>;
+    /// Writes a fact into the audit.
+    async fn audit(&self, entry: AuditEntry) -> StoreResult<()>;
+    /// Whether the database takes writes now.
+    async fn probe(&self, now: Moment) -> StoreResult<()>;
+}

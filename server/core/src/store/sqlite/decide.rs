@@ -1,0 +1,278 @@
+//! Submissions that are not creates: decisions about requests, and tokens. One at a time, each in a savepoint.
+
+use super::{
+    super::{Arrived, AuditEntry, Effect, NameHolder, StoreError, StoreResult, StoredRequest, Submission, Submitted},
+    arrivals, exactly_one, lists, people,
+    rows::canonical,
+    runs, submit, write_audit,
+};
+use crate::answer::{Answer, AnswerKind};
+use domain::{
+    id::{RequestId, ResourceId, TokenId},
+    state::{RequestState, Resolution},
+    submission::SubmissionOutcome,
+    time::Moment,
+    view::EventEntry,
+};
+use sqlx::{Row, SqliteConnection};
+use uuid::Uuid;
+
+/// What an effect came to, before its key is claimed.
+enum Decided {
+    Done { answer: Answer, request: Option<RequestId>, existing: bool, act: &'static str, target: String },
+    Not(Submitted),
+}
+
+/// Decides one submission within the open savepoint.
+pub(super) async fn one(connection: &mut SqliteConnection, submission: Submission) -> StoreResult<Submitted> {
+    // The transaction holds SQLite's only write lock, so between this look and the claim nobody else can come.
+    if let Some(claim) = submit::claim(connection, &submission.arrived.scope).await? {
+        return Ok(Submitted::Repeat(Box::new(claim)));
+    }
+    let now = submission.arrived.at;
+    let decided = match &submission.effect {
+        Effect::Create { .. } => return Err(StoreError::Corrupt("a create is decided with its group".into())),
+        Effect::Cancel(id) => cancel(connection, *id, now).await?,
+        Effect::Retry(id, resource) => retry(connection, *id, *resource, now).await?,
+        Effect::Resolve { request, resolution, forced } => {
+            resolve(connection, *request, *resolution, forced.as_deref(), now).await?
+        }
+        Effect::TokenCreate { token, digest, answer } => {
+            people::add_token(connection, submission.arrived.scope.principal, token, *digest).await?;
+            Decided::Done {
+                answer: answer.clone(),
+                request: None,
+                existing: false,
+                act: "token_create",
+                target: token.id.to_string(),
+            }
+        }
+        Effect::TokenRevoke(id) => revoke(connection, &submission, *id, now).await?,
+    };
+    let Decided::Done { answer, request, existing, act, target } = decided else {
+        let Decided::Not(submitted) = decided else { return Err(StoreError::Corrupt("undecided".into())) };
+        return Ok(submitted);
+    };
+    let arrived = &submission.arrived;
+    submit::claim_with(connection, &submission, request.map(|id| id.0), existing, &answer).await?;
+    let outcome = if existing { SubmissionOutcome::Existing } else { SubmissionOutcome::First };
+    arrivals::insert(connection, &Arrived { request, outcome, ..arrived.clone() }).await?;
+    let entry = AuditEntry {
+        at: now,
+        actor: arrived.sent_by.clone(),
+        channel: arrived.channel.as_str(),
+        act,
+        team: arrived.scope.team.clone(),
+        target,
+        detail: String::new(),
+    };
+    write_audit(connection, &entry).await?;
+    Ok(match request {
+        Some(id) if existing => Submitted::Existing(answer, id),
+        _ => Submitted::First(answer, request),
+    })
+}
+
+async fn shown(
+    connection: &mut SqliteConnection,
+    id: RequestId,
+    kind: AnswerKind,
+    existing: bool,
+    act: &'static str,
+) -> StoreResult<Decided> {
+    let request = runs::existing(connection, id).await?;
+    let answer =
+        Answer::of_request(kind, &request.view).map_err(|error| StoreError::Corrupt(error.to_string()))?;
+    Ok(Decided::Done { answer, request: Some(id), existing, act, target: id.to_string() })
+}
+
+async fn cancel(connection: &mut SqliteConnection, id: RequestId, now: Moment) -> StoreResult<Decided> {
+    let Some(request) = lists::request(connection, id).await? else { return Ok(Decided::Not(Submitted::Missing)) };
+    match request.view.state {
+        RequestState::Canceled => return shown(connection, id, AnswerKind::Done, true, "request_cancel").await,
+        RequestState::PendingApproval | RequestState::Queued | RequestState::Running => {}
+        state => return Ok(Decided::Not(Submitted::Undecidable(state))),
+    }
+    let run = sqlx::query("SELECT owner, intent, touched FROM run WHERE request = $1")
+        .bind(id.0)
+        .fetch_optional(&mut *connection)
+        .await?;
+    let Some(run) = run else {
+        runs::set_state(connection, &request, RequestState::Canceled, None, now).await?;
+        runs::end_life(connection, request.resource.0, now).await?;
+        return shown(connection, id, AnswerKind::Accepted, false, "request_cancel").await;
+    };
+    if run.try_get::<String, _>("intent")? == "cancel" {
+        return shown(connection, id, AnswerKind::Done, true, "request_cancel").await;
+    }
+    let owned = run.try_get::<Option<String>, _>("owner")?.is_some();
+    if !owned && !run.try_get::<bool, _>("touched")? {
+        // Nothing was begun, so nothing needs to be undone.
+        runs::remove(connection, id).await?;
+        runs::set_state(connection, &request, RequestState::Canceled, None, now).await?;
+        runs::end_life(connection, request.resource.0, now).await?;
+    } else {
+        let done = sqlx::query("UPDATE run SET intent = 'cancel', due_at = iif(owner IS NULL, $1, due_at) WHERE request = $2")
+            .bind(now.millis())
+            .bind(id.0)
+            .execute(&mut *connection)
+            .await?;
+        exactly_one(&done, "run")?;
+        let entry = EventEntry::Step { step: "cancel".into(), detail: "asked to stop".into() };
+        runs::append(connection, id, request.view.attempt, &[entry], now).await?;
+    }
+    shown(connection, id, AnswerKind::Accepted, false, "request_cancel").await
+}
+
+async fn retry(
+    connection: &mut SqliteConnection,
+    id: RequestId,
+    resource: ResourceId,
+    now: Moment,
+) -> StoreResult<Decided> {
+    let Some(request) = lists::request(connection, id).await? else { return Ok(Decided::Not(Submitted::Missing)) };
+    if request.view.state != RequestState::Failed {
+        return Ok(Decided::Not(Submitted::Undecidable(request.view.state)));
+    }
+    if let Some(held) = reserve(connection, &request, resource, now).await? {
+        return Ok(Decided::Not(held));
+    }
+    let attempt = request.view.attempt + 1;
+    let done = sqlx::query(
+        "UPDATE request SET state = 'queued', reason = NULL, attempt = $1, resource = $2, updated_at = $3,
+                            finished_at = NULL
+          WHERE id = $4 AND attempt = $5",
+    )
+    .bind(attempt)
+    .bind(resource.0)
+    .bind(now.millis())
+    .bind(id.0)
+    .bind(request.view.attempt)
+    .execute(&mut *connection)
+    .await?;
+    exactly_one(&done, "request")?;
+    let entry = EventEntry::State { state: RequestState::Queued, reason: None };
+    runs::append(connection, id, attempt, &[entry], now).await?;
+    queue(connection, id, attempt, "apply", now).await?;
+    shown(connection, id, AnswerKind::Accepted, false, "request_retry").await
+}
+
+/// Reserves the request's name for a new life; or says who holds it.
+async fn reserve(
+    connection: &mut SqliteConnection,
+    request: &StoredRequest,
+    resource: ResourceId,
+    now: Moment,
+) -> StoreResult<Option<Submitted>> {
+    let view = &request.view;
+    let done = sqlx::query(
+        "INSERT INTO resource (id, team, type, name, offering, state, parameters, request, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, 'creating', $6, $7, $8, $8)
+         ON CONFLICT (team, type, name) WHERE ended_at IS NULL DO NOTHING",
+    )
+    .bind(resource.0)
+    .bind(view.team.as_str())
+    .bind(view.resource_type.as_str())
+    .bind(view.name.as_str())
+    .bind(view.offering.as_str())
+    .bind(canonical(&view.parameters))
+    .bind(view.id.0)
+    .bind(now.millis())
+    .execute(&mut *connection)
+    .await?;
+    if done.rows_affected() == 1 {
+        return Ok(None);
+    }
+    let held = lists::resource(connection, view.team.as_str(), view.resource_type.as_str(), view.name.as_str())
+        .await?
+        .ok_or_else(|| StoreError::Corrupt("a name is held by nobody".into()))?
+        .view;
+    Ok(Some(if held.state == "deleting" {
+        Submitted::Deleting(held.created_by.id)
+    } else {
+        Submitted::NameTaken(Box::new(NameHolder {
+            request: held.created_by.id,
+            offering: held.offering,
+            parameters: held.parameters,
+        }))
+    }))
+}
+
+/// Puts a request that had a run before onto the queue again; what an earlier run did outside is in doubt.
+async fn queue(
+    connection: &mut SqliteConnection,
+    id: RequestId,
+    attempt: u32,
+    intent: &'static str,
+    now: Moment,
+) -> StoreResult<()> {
+    // The fence begins where no earlier hold of this request can have been.
+    let done = sqlx::query(
+        "INSERT INTO run (request, attempt, due_at, fence, intent, touched) VALUES ($1, $2, $3, $3, $4, 1)",
+    )
+    .bind(id.0)
+    .bind(attempt)
+    .bind(now.millis())
+    .bind(intent)
+    .execute(connection)
+    .await?;
+    exactly_one(&done, "run")
+}
+
+async fn resolve(
+    connection: &mut SqliteConnection,
+    id: RequestId,
+    resolution: Resolution,
+    forced: Option<&str>,
+    now: Moment,
+) -> StoreResult<Decided> {
+    let Some(request) = lists::request(connection, id).await? else { return Ok(Decided::Not(Submitted::Missing)) };
+    if request.view.state != RequestState::Unknown {
+        return Ok(Decided::Not(Submitted::Undecidable(request.view.state)));
+    }
+    if let Some(reason) = forced {
+        runs::set_state(connection, &request, RequestState::Failed, Some(reason), now).await?;
+        runs::end_life(connection, request.resource.0, now).await?;
+    } else {
+        let intent = match resolution {
+            Resolution::Adopt => "adopt",
+            Resolution::Retry => "apply",
+            Resolution::Abandon => "abandon",
+        };
+        queue(connection, id, request.view.attempt, intent, now).await?;
+        runs::set_state(connection, &request, RequestState::Queued, None, now).await?;
+    }
+    let entry = EventEntry::Step { step: "resolve".into(), detail: resolution.as_str().into() };
+    runs::append(connection, id, request.view.attempt, &[entry], now).await?;
+    shown(connection, id, AnswerKind::Accepted, false, "request_resolve").await
+}
+
+async fn revoke(
+    connection: &mut SqliteConnection,
+    submission: &Submission,
+    id: TokenId,
+    now: Moment,
+) -> StoreResult<Decided> {
+    let revoked: Option<Option<i64>> =
+        sqlx::query_scalar("SELECT revoked_at FROM token WHERE id = $1 AND principal = $2")
+            .bind(id.0)
+            .bind(submission.arrived.scope.principal.0)
+            .fetch_optional(&mut *connection)
+            .await?;
+    let Some(revoked) = revoked else { return Ok(Decided::Not(Submitted::Missing)) };
+    if revoked.is_none() {
+        let done = sqlx::query("UPDATE token SET revoked_at = $1 WHERE id = $2")
+            .bind(now.millis())
+            .bind(id.0)
+            .execute(connection)
+            .await?;
+        exactly_one(&done, "token")?;
+    }
+    Ok(Decided::Done {
+        answer: Answer::empty(),
+        request: None,
+        existing: revoked.is_some(),
+        act: "token_revoke",
+        target: Uuid::from(id.0).to_string(),
+    })
+}

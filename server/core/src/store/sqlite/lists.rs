@@ -1,0 +1,166 @@
+//! Reading requests, their histories, and resources.
+
+use super::{
+    super::{ListScope, RequestList, StoreError, StoreResult, StoredRequest, StoredResource, cursor},
+    rows::{self, REQUEST},
+};
+use domain::{
+    id::RequestId,
+    name::Name,
+    time::Moment,
+    view::{EventView, Page, RequestView, ResourceView},
+};
+use sqlx::{AssertSqlSafe, QueryBuilder, Row, Sqlite, SqliteConnection};
+use uuid::Uuid;
+
+/// Up to where a total is counted.
+const COUNTED: i64 = 10_000;
+
+/// One request.
+pub(super) async fn request(connection: &mut SqliteConnection, id: RequestId) -> StoreResult<Option<StoredRequest>> {
+    let row = sqlx::query(AssertSqlSafe(format!("SELECT {REQUEST} FROM request WHERE id = $1")))
+        .bind(id.0)
+        .fetch_optional(connection)
+        .await?;
+    row.as_ref().map(rows::request).transpose()
+}
+
+/// A page of requests, newest first.
+pub(super) async fn requests(
+    connection: &mut SqliteConnection,
+    list: &RequestList,
+) -> StoreResult<Page<RequestView>> {
+    let mut count = QueryBuilder::new("SELECT count(*) FROM (SELECT 1 FROM request WHERE ");
+    matching(&mut count, list);
+    count.push(" LIMIT ").push_bind(COUNTED + 1).push(")");
+    let total: i64 = count.build_query_scalar().fetch_one(&mut *connection).await?;
+
+    let mut page = QueryBuilder::new(format!("SELECT {REQUEST} FROM request WHERE "));
+    matching(&mut page, list);
+    if let Some((at, id)) = list.after {
+        page.push(" AND (created_at, id) < (").push_bind(at.millis()).push(", ").push_bind(id).push(")");
+    }
+    page.push(" ORDER BY created_at DESC, id DESC LIMIT ").push_bind(i64::from(list.size) + 1);
+    let rows = page.build().fetch_all(connection).await?;
+    let results = rows.iter().map(|row| rows::request(row).map(|one| one.view)).collect::<StoreResult<Vec<_>>>()?;
+    Ok(paged(results, list.size, total, |last| (last.created_at, last.id.0)))
+}
+
+fn matching(query: &mut QueryBuilder<Sqlite>, list: &RequestList) {
+    match &list.scope {
+        ListScope::All => drop(query.push("true")),
+        ListScope::Team(team) => drop(query.push("team = ").push_bind(team.to_string())),
+        ListScope::RequestedBy(principal) => drop(query.push("principal = ").push_bind(principal.0)),
+        ListScope::Teams(teams) => {
+            query.push("team IN (");
+            let mut listed = query.separated(", ");
+            teams.iter().for_each(|team| drop(listed.push_bind(team.to_string())));
+            query.push(")");
+        }
+    }
+    if !list.states.is_empty() {
+        query.push(" AND state IN (");
+        let mut listed = query.separated(", ");
+        list.states.iter().for_each(|state| drop(listed.push_bind(state.as_str())));
+        query.push(")");
+    }
+    let equal = [
+        (" AND offering = ", &list.offering),
+        (" AND action = ", &list.action),
+        (" AND name = ", &list.name),
+        (" AND correlation_id = ", &list.correlation_id),
+    ];
+    for (column, value) in equal {
+        if let Some(value) = value {
+            query.push(column).push_bind(value.clone());
+        }
+    }
+}
+
+fn paged<T>(mut results: Vec<T>, size: u32, total: i64, place: impl Fn(&T) -> (Moment, Uuid)) -> Page<T> {
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    let more = results.len() > size;
+    results.truncate(size);
+    let next = results.last().filter(|_| more).map(|last| {
+        let (at, id) = place(last);
+        cursor::write(at, id)
+    });
+    Page {
+        total: total.min(COUNTED),
+        total_is: (total > COUNTED).then(|| "at_least".to_owned()),
+        results,
+        next,
+    }
+}
+
+/// What happened to a request after entry `after`.
+pub(super) async fn events(
+    connection: &mut SqliteConnection,
+    request: RequestId,
+    after: i64,
+    limit: u32,
+) -> StoreResult<Vec<EventView>> {
+    let rows = sqlx::query(
+        "SELECT seq, attempt, at, entry FROM event WHERE request = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+    )
+    .bind(request.0)
+    .bind(after)
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            Ok(EventView {
+                seq: row.try_get("seq")?,
+                at: rows::moment(row, "at")?,
+                attempt: row.try_get("attempt")?,
+                entry: rows::json(row, "entry")?,
+            })
+        })
+        .collect()
+}
+
+/// A page of a team's living resources, newest first.
+pub(super) async fn resources(
+    connection: &mut SqliteConnection,
+    team: &Name,
+    after: Option<(Moment, Uuid)>,
+    size: u32,
+) -> StoreResult<Page<ResourceView>> {
+    let total: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM (SELECT 1 FROM resource WHERE team = $1 AND ended_at IS NULL LIMIT $2)",
+    )
+    .bind(team.as_str())
+    .bind(COUNTED + 1)
+    .fetch_one(&mut *connection)
+    .await?;
+    let (at, id) = after.map_or((i64::MAX, Uuid::max()), |(at, id)| (at.millis(), id));
+    let rows = sqlx::query(
+        "SELECT * FROM resource WHERE team = $1 AND ended_at IS NULL AND (created_at, id) < ($2, $3)
+          ORDER BY created_at DESC, id DESC LIMIT $4",
+    )
+    .bind(team.as_str())
+    .bind(at)
+    .bind(id)
+    .bind(i64::from(size) + 1)
+    .fetch_all(connection)
+    .await?;
+    let results = rows.iter().map(|row| rows::resource(row).map(|one| one.view)).collect::<StoreResult<Vec<_>>>()?;
+    Ok(paged(results, size, total, |last| (last.created_at, last.id.0)))
+}
+
+/// One living resource.
+pub(super) async fn resource(
+    connection: &mut SqliteConnection,
+    team: &str,
+    kind: &str,
+    name: &str,
+) -> StoreResult<Option<StoredResource>> {
+    let row = sqlx::query("SELECT * FROM resource WHERE team = $1 AND type = $2 AND name = $3 AND ended_at IS NULL")
+        .bind(team)
+        .bind(kind)
+        .bind(name)
+        .fetch_optional(connection)
+        .await?;
+    row.as_ref().map(rows::resource).transpose().map_err(|error| StoreError::Corrupt(error.to_string()))
+}

@@ -1,0 +1,145 @@
+//! From rows to the portal's types.
+
+use super::super::{Claim, Intent, Meaning, StoreError, StoreResult, StoredRequest, StoredResource};
+use crate::answer::{Answer, AnswerKind};
+use domain::{
+    id::{PrincipalId, RequestId, ResourceId},
+    label::Labels,
+    name::Name,
+    problem::RequestLink,
+    time::Moment,
+    view::{Object, RequestView, ResourceView},
+};
+use sqlx::{Row, sqlite::SqliteRow};
+use std::fmt::Display;
+use uuid::Uuid;
+
+/// The columns of a request, in the order of no importance; rows are read by name.
+pub(super) const REQUEST: &str = "id, team, principal, requested_by, channel, action, offering, offering_version, type, \
+     name, resource, parameters, labels, correlation_id, parent_id, state, reason, attempt, outputs, secret_names, \
+     created_at, updated_at, finished_at";
+
+/// A column's text, understood by a parser of the domain.
+pub(super) fn parsed<T>(row: &SqliteRow, column: &str) -> StoreResult<T>
+where
+    T: std::str::FromStr<Err: Display>,
+{
+    let text: String = row.try_get(column)?;
+    text.parse().map_err(|error| StoreError::Corrupt(format!("{column}: {error}")))
+}
+
+pub(super) fn name(row: &SqliteRow, column: &str) -> StoreResult<Name> {
+    let text: String = row.try_get(column)?;
+    Name::parse(&text).map_err(|error| StoreError::Corrupt(format!("{column}: {error}")))
+}
+
+pub(super) fn json<T: serde::de::DeserializeOwned>(row: &SqliteRow, column: &str) -> StoreResult<T> {
+    let text: String = row.try_get(column)?;
+    serde_json::from_str(&text).map_err(|error| StoreError::Corrupt(format!("{column}: {error}")))
+}
+
+pub(super) fn moment(row: &SqliteRow, column: &str) -> StoreResult<Moment> {
+    Ok(Moment::from_millis(row.try_get(column)?))
+}
+
+pub(super) fn moment_if_any(row: &SqliteRow, column: &str) -> StoreResult<Option<Moment>> {
+    Ok(row.try_get::<Option<i64>, _>(column)?.map(Moment::from_millis))
+}
+
+fn hash(row: &SqliteRow, column: &str) -> StoreResult<[u8; 32]> {
+    let bytes: Vec<u8> = row.try_get(column)?;
+    bytes.try_into().map_err(|_| StoreError::Corrupt(format!("{column}: not 32 bytes")))
+}
+
+pub(super) fn request(row: &SqliteRow) -> StoreResult<StoredRequest> {
+    let labels: Labels = json(row, "labels")?;
+    let correlation_id: String = row.try_get("correlation_id")?;
+    let view = RequestView {
+        id: RequestId(row.try_get("id")?),
+        team: name(row, "team")?,
+        offering: name(row, "offering")?,
+        offering_version: row.try_get("offering_version")?,
+        resource_type: name(row, "type")?,
+        name: name(row, "name")?,
+        action: row.try_get("action")?,
+        state: parsed(row, "state")?,
+        reason: row.try_get("reason")?,
+        attempt: row.try_get("attempt")?,
+        parameters: json(row, "parameters")?,
+        labels: labels.shown_with(&correlation_id),
+        correlation_id,
+        parent_id: row.try_get::<Option<Uuid>, _>("parent_id")?.map(RequestId),
+        requested_by: row.try_get("requested_by")?,
+        channel: parsed(row, "channel")?,
+        outputs: json(row, "outputs")?,
+        secret_outputs: json(row, "secret_names")?,
+        created_at: moment(row, "created_at")?,
+        updated_at: moment(row, "updated_at")?,
+        finished_at: moment_if_any(row, "finished_at")?,
+    };
+    Ok(StoredRequest {
+        view,
+        principal: PrincipalId(row.try_get("principal")?),
+        resource: ResourceId(row.try_get("resource")?),
+    })
+}
+
+pub(super) fn resource(row: &SqliteRow) -> StoreResult<StoredResource> {
+    let view = ResourceView {
+        id: ResourceId(row.try_get("id")?),
+        team: name(row, "team")?,
+        resource_type: name(row, "type")?,
+        name: name(row, "name")?,
+        offering: name(row, "offering")?,
+        state: row.try_get("state")?,
+        version: row.try_get("version")?,
+        parameters: json(row, "parameters")?,
+        outputs: json(row, "outputs")?,
+        secret_outputs: json(row, "secret_names")?,
+        created_by: RequestLink::to(RequestId(row.try_get("request")?)),
+        created_at: moment(row, "created_at")?,
+        updated_at: moment(row, "updated_at")?,
+    };
+    Ok(StoredResource { view, secrets: row.try_get("secrets")? })
+}
+
+pub(super) fn claim(row: &SqliteRow) -> StoreResult<Claim> {
+    let kind: String = row.try_get("answer_kind")?;
+    let command: Option<String> = row.try_get("command")?;
+    Ok(Claim {
+        meaning: Meaning {
+            fingerprint: hash(row, "fingerprint")?,
+            body_hash: hash(row, "body_hash")?,
+            key_version: row.try_get("key_version")?,
+        },
+        schema_digest: row.try_get("schema_digest")?,
+        command: command
+            .map(|text| serde_json::from_str(&text))
+            .transpose()
+            .map_err(|error| StoreError::Corrupt(format!("command: {error}")))?,
+        request: row.try_get::<Option<Uuid>, _>("request")?.map(RequestId),
+        existing: row.try_get("existing")?,
+        answer: Answer {
+            kind: AnswerKind::parse(&kind).ok_or_else(|| StoreError::Corrupt(format!("answer_kind: {kind}")))?,
+            location: row.try_get("location")?,
+            etag: row.try_get("etag")?,
+            body: row.try_get::<Vec<u8>, _>("body")?.into(),
+        },
+        claimed_at: moment(row, "claimed_at")?,
+    })
+}
+
+pub(super) fn intent(word: &str) -> StoreResult<Intent> {
+    match word {
+        "apply" => Ok(Intent::Apply),
+        "cancel" => Ok(Intent::Cancel),
+        "adopt" => Ok(Intent::Adopt),
+        "abandon" => Ok(Intent::Abandon),
+        other => Err(StoreError::Corrupt(format!("intent: {other}"))),
+    }
+}
+
+/// Canonical JSON, so that equal values are equal texts.
+pub(super) fn canonical(object: &Object) -> String {
+    String::from_utf8(domain::json::canonical(&serde_json::Value::Object(object.clone()))).unwrap_or_default()
+}

@@ -1,0 +1,263 @@
+//! Runs: the queue, leases and fenced writes. Every write of a worker names its hold and counts only while that holds.
+
+use super::{
+    super::{Ending, Held, Hold, Intent, Run, StoreError, StoreResult, StoredRequest},
+    exactly_one, lists,
+    rows::{self, canonical},
+};
+use domain::{
+    id::RequestId,
+    state::RequestState,
+    time::Moment,
+    view::EventEntry,
+};
+use sqlx::{Row, SqliteConnection};
+use std::time::Duration;
+use uuid::Uuid;
+
+/// How long a request's history may grow before further log lines are dropped.
+const MOST_EVENTS: i64 = 10_000;
+
+/// Takes the run that has been due longest.
+pub(super) async fn take(
+    connection: &mut SqliteConnection,
+    owner: &str,
+    now: Moment,
+    lease: Duration,
+) -> StoreResult<Option<Run>> {
+    let taken = sqlx::query(
+        "UPDATE run SET owner = $1, fence = fence + 1, due_at = $2
+          WHERE request = (SELECT request FROM run WHERE due_at <= $3 ORDER BY due_at LIMIT 1)
+      RETURNING request, fence, tries, intent, touched",
+    )
+    .bind(owner)
+    .bind(now.plus(lease).millis())
+    .bind(now.millis())
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some(taken) = taken else { return Ok(None) };
+    let id = RequestId(taken.try_get("request")?);
+    let before = existing(connection, id).await?;
+    if before.view.state != RequestState::Running {
+        set_state(connection, &before, RequestState::Running, None, now).await?;
+    }
+    let secrets: Option<Vec<u8>> = sqlx::query_scalar("SELECT secrets FROM resource WHERE id = $1")
+        .bind(before.resource.0)
+        .fetch_one(&mut *connection)
+        .await?;
+    Ok(Some(Run {
+        request: existing(connection, id).await?,
+        fence: taken.try_get("fence")?,
+        tries: taken.try_get("tries")?,
+        intent: rows::intent(taken.try_get("intent")?)?,
+        touched: taken.try_get("touched")?,
+        secrets,
+    }))
+}
+
+/// A request that must be there.
+pub(super) async fn existing(connection: &mut SqliteConnection, id: RequestId) -> StoreResult<StoredRequest> {
+    lists::request(connection, id)
+        .await?
+        .ok_or_else(|| StoreError::Corrupt(format!("request {id} is missing")))
+}
+
+/// Brings a request to a state and writes that into its history.
+pub(super) async fn set_state(
+    connection: &mut SqliteConnection,
+    request: &StoredRequest,
+    state: RequestState,
+    reason: Option<&str>,
+    now: Moment,
+) -> StoreResult<()> {
+    let id = request.view.id;
+    let done = sqlx::query(
+        "UPDATE request SET state = $1, reason = $2, updated_at = $3, finished_at = $4 WHERE id = $5 AND attempt = $6",
+    )
+    .bind(state.as_str())
+    .bind(reason)
+    .bind(now.millis())
+    .bind(state.is_final().then_some(now.millis()))
+    .bind(id.0)
+    .bind(request.view.attempt)
+    .execute(&mut *connection)
+    .await?;
+    exactly_one(&done, "request")?;
+    let entry = EventEntry::State { state, reason: reason.map(str::to_owned) };
+    append(connection, id, request.view.attempt, &[entry], now).await
+}
+
+/// Writes entries at the end of a request's history.
+pub(super) async fn append(
+    connection: &mut SqliteConnection,
+    request: RequestId,
+    attempt: u32,
+    entries: &[EventEntry],
+    now: Moment,
+) -> StoreResult<()> {
+    let last: i64 = sqlx::query_scalar("SELECT coalesce(max(seq), 0) FROM event WHERE request = $1")
+        .bind(request.0)
+        .fetch_one(&mut *connection)
+        .await?;
+    let kept: Vec<&EventEntry> =
+        entries.iter().filter(|entry| last < MOST_EVENTS || !matches!(entry, EventEntry::Log { .. })).collect();
+    if kept.is_empty() {
+        return Ok(());
+    }
+    let array = serde_json::to_string(&kept).map_err(|error| StoreError::Corrupt(error.to_string()))?;
+    sqlx::query(
+        "INSERT INTO event (request, seq, attempt, at, entry)
+         SELECT $1, $2 + 1 + key, $3, $4, value FROM json_each($5)",
+    )
+    .bind(request.0)
+    .bind(last)
+    .bind(attempt)
+    .bind(now.millis())
+    .bind(array)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Whether the hold still holds, and what the run is to do.
+async fn held(connection: &mut SqliteConnection, hold: Hold) -> StoreResult<Held> {
+    let intent: Option<String> =
+        sqlx::query_scalar("SELECT intent FROM run WHERE request = $1 AND attempt = $2 AND fence = $3")
+            .bind(hold.request.0)
+            .bind(hold.attempt)
+            .bind(hold.fence)
+            .fetch_optional(connection)
+            .await?;
+    intent.map_or(Ok(Held::Lost), |word| rows::intent(&word).map(Held::Yes))
+}
+
+/// Prolongs the lease.
+pub(super) async fn renew(connection: &mut SqliteConnection, hold: Hold, until: Moment) -> StoreResult<Held> {
+    let held = held(connection, hold).await?;
+    if held != Held::Lost {
+        let done = sqlx::query("UPDATE run SET due_at = $1 WHERE request = $2")
+            .bind(until.millis())
+            .bind(hold.request.0)
+            .execute(connection)
+            .await?;
+        exactly_one(&done, "run")?;
+    }
+    Ok(held)
+}
+
+/// Writes into the history; with `touched`, also the recovery point that something outside may be changed from now.
+pub(super) async fn note(
+    connection: &mut SqliteConnection,
+    hold: Hold,
+    entries: &[EventEntry],
+    touched: bool,
+    now: Moment,
+) -> StoreResult<Held> {
+    let held = held(connection, hold).await?;
+    if held == Held::Lost {
+        return Ok(held);
+    }
+    if touched {
+        let done =
+            sqlx::query("UPDATE run SET touched = 1 WHERE request = $1").bind(hold.request.0).execute(&mut *connection).await?;
+        exactly_one(&done, "run")?;
+    }
+    append(connection, hold.request, hold.attempt, entries, now).await?;
+    Ok(held)
+}
+
+/// Gives the run back.
+pub(super) async fn give_back(
+    connection: &mut SqliteConnection,
+    hold: Hold,
+    due: Moment,
+    failed_try: bool,
+    entry: Option<EventEntry>,
+    now: Moment,
+) -> StoreResult<Held> {
+    let held = held(connection, hold).await?;
+    if let Held::Yes(intent) = held {
+        // Somebody changed their mind meanwhile: that does not wait for a back-off.
+        let due = if intent == Intent::Apply { due } else { now };
+        let done = sqlx::query("UPDATE run SET owner = NULL, due_at = $1, tries = tries + $2 WHERE request = $3")
+            .bind(due.millis())
+            .bind(failed_try)
+            .bind(hold.request.0)
+            .execute(&mut *connection)
+            .await?;
+        exactly_one(&done, "run")?;
+        append(connection, hold.request, hold.attempt, entry.as_slice(), now).await?;
+    }
+    Ok(held)
+}
+
+/// Ends the run, the request's attempt and, where nothing is left of it, the resource's life.
+pub(super) async fn end(
+    connection: &mut SqliteConnection,
+    hold: Hold,
+    ending: &Ending,
+    now: Moment,
+) -> StoreResult<Held> {
+    let held = held(connection, hold).await?;
+    if held == Held::Lost {
+        return Ok(held);
+    }
+    let request = existing(connection, hold.request).await?;
+    remove(connection, hold.request).await?;
+    set_state(connection, &request, ending.state, ending.reason.as_deref(), now).await?;
+    match ending.state {
+        RequestState::Succeeded => succeed(connection, &request, ending, now).await?,
+        RequestState::Failed | RequestState::Canceled => end_life(connection, request.resource.0, now).await?,
+        // Nobody can tell whether it is there: its name stays held.
+        _ => {}
+    }
+    Ok(held)
+}
+
+/// Takes a run off the queue.
+pub(super) async fn remove(connection: &mut SqliteConnection, request: RequestId) -> StoreResult<()> {
+    let done = sqlx::query("DELETE FROM run WHERE request = $1").bind(request.0).execute(connection).await?;
+    exactly_one(&done, "run")
+}
+
+async fn succeed(
+    connection: &mut SqliteConnection,
+    request: &StoredRequest,
+    ending: &Ending,
+    now: Moment,
+) -> StoreResult<()> {
+    let outputs = canonical(&ending.outputs);
+    let names = serde_json::to_string(&ending.secret_names).map_err(|error| StoreError::Corrupt(error.to_string()))?;
+    let done = sqlx::query("UPDATE request SET outputs = $1, secret_names = $2 WHERE id = $3")
+        .bind(&outputs)
+        .bind(&names)
+        .bind(request.view.id.0)
+        .execute(&mut *connection)
+        .await?;
+    exactly_one(&done, "request")?;
+    let done = sqlx::query(
+        "UPDATE resource SET state = 'active', outputs = $1, secret_names = $2, secrets = $3, updated_at = $4
+          WHERE id = $5 AND ended_at IS NULL",
+    )
+    .bind(&outputs)
+    .bind(&names)
+    .bind(ending.secrets.as_deref())
+    .bind(now.millis())
+    .bind(request.resource.0)
+    .execute(connection)
+    .await?;
+    exactly_one(&done, "resource")
+}
+
+/// Ends a resource's life; its name is free again.
+pub(super) async fn end_life(connection: &mut SqliteConnection, resource: Uuid, now: Moment) -> StoreResult<()> {
+    let done = sqlx::query(
+        "UPDATE resource SET state = 'gone', secrets = NULL, ended_at = $1, updated_at = $1
+          WHERE id = $2 AND ended_at IS NULL",
+    )
+    .bind(now.millis())
+    .bind(resource)
+    .execute(connection)
+    .await?;
+    exactly_one(&done, "resource")
+}

@@ -1,0 +1,185 @@
+//! The one writer: takes what waits, does it in one transaction, commits once, and only then answers.
+//!
+//! Each piece of work stands in a savepoint of its own, so a bad one never fails its neighbours. Grouping is an
+//! optimisation and never changes what a submission means.
+
+use super::{StoreError, StoreResult, Submission, Submitted, submit};
+use sqlx::{ConnectOptions, SqliteConnection, sqlite::SqliteConnectOptions};
+use std::{fmt, pin::Pin, time::Duration};
+use tokio::sync::{mpsc, oneshot};
+
+/// How many pieces of work may wait. A submission beyond that is refused before it is taken in.
+const QUEUE: usize = 4096;
+/// How many pieces of work one commit holds at the most.
+const GROUP: usize = 128;
+
+type Running<'c, T> = Pin<Box<dyn Future<Output = StoreResult<T>> + Send + 'c>>;
+
+/// A piece of work in the writer's transaction.
+pub(super) type Work<T> = Box<dyn for<'c> FnOnce(&'c mut SqliteConnection) -> Running<'c, T> + Send>;
+
+/// The way to the writer.
+#[derive(Clone)]
+pub(super) struct Writer(mpsc::Sender<Job>);
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Writer")
+    }
+}
+
+enum Job {
+    Submit(Box<Submission>, oneshot::Sender<StoreResult<Submitted>>),
+    Work(Box<dyn Piece>),
+}
+
+/// Work whose type of result is forgotten: it keeps its result until the commit is known.
+trait Piece: Send {
+    fn run<'c>(&'c mut self, connection: &'c mut SqliteConnection) -> Running<'c, ()>;
+    fn tell(self: Box<Self>, fate: StoreResult<()>);
+}
+
+struct Kept<T> {
+    work: Option<Work<T>>,
+    result: Option<T>,
+    reply: oneshot::Sender<StoreResult<T>>,
+}
+
+impl<T: Send> Piece for Kept<T> {
+    fn run<'c>(&'c mut self, connection: &'c mut SqliteConnection) -> Running<'c, ()> {
+        Box::pin(async move {
+            if let Some(work) = self.work.take() {
+                self.result = Some(work(connection).await?);
+            }
+            Ok(())
+        })
+    }
+
+    fn tell(self: Box<Self>, fate: StoreResult<()>) {
+        let Self { result, reply, .. } = *self;
+        // Who asked may be gone; the work stands all the same.
+        let _ = reply.send(fate.and_then(|()| result.ok_or_else(not_run)));
+    }
+}
+
+fn not_run() -> StoreError {
+    StoreError::Unavailable("the writer stopped before this was done".into())
+}
+
+fn again(error: &StoreError) -> StoreError {
+    StoreError::Unavailable(error.to_string())
+}
+
+impl Writer {
+    /// Starts the writer on an open connection; `options` open another should that one break.
+    pub(super) fn start(options: SqliteConnectOptions, connection: SqliteConnection) -> Self {
+        let (queue, jobs) = mpsc::channel(QUEUE);
+        tokio::spawn(run(options, connection, jobs));
+        Self(queue)
+    }
+
+    /// Has a submission decided; refused at once when the queue is full.
+    pub(super) async fn submit(&self, submission: Submission) -> StoreResult<Submitted> {
+        let (reply, answer) = oneshot::channel();
+        self.0.try_send(Job::Submit(Box::new(submission), reply)).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => StoreError::Busy,
+            mpsc::error::TrySendError::Closed(_) => not_run(),
+        })?;
+        answer.await.unwrap_or_else(|_| Err(not_run()))
+    }
+
+    /// Has a piece of the portal's own work done; waits for its place in the queue.
+    pub(super) async fn write<T: Send + 'static>(&self, work: Work<T>) -> StoreResult<T> {
+        let (reply, answer) = oneshot::channel();
+        let piece = Kept { work: Some(work), result: None, reply };
+        self.0.send(Job::Work(Box::new(piece))).await.map_err(|_| not_run())?;
+        answer.await.unwrap_or_else(|_| Err(not_run()))
+    }
+}
+
+async fn run(options: SqliteConnectOptions, connection: SqliteConnection, mut jobs: mpsc::Receiver<Job>) {
+    let mut open = Some(connection);
+    let mut group = Vec::with_capacity(GROUP);
+    while jobs.recv_many(&mut group, GROUP).await > 0 {
+        if open.is_none() {
+            open = options.connect().await.inspect_err(|error| tracing::warn!(%error, "cannot open the database")).ok();
+        }
+        let Some(connection) = open.as_mut() else {
+            group.drain(..).for_each(|job| job.fail(&StoreError::Unavailable("the database cannot be opened".into())));
+            // Nothing else bounds the pace of attempts while the database is away.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        if let Err(error) = commit(connection, std::mem::take(&mut group)).await {
+            tracing::warn!(%error, "a group of writes was not kept");
+            if sqlx::query("ROLLBACK").execute(&mut *connection).await.is_err() {
+                // Either SQLite rolled back by itself or the connection is beyond use; a new one is safe in both cases.
+                open = None;
+            }
+        }
+    }
+}
+
+impl Job {
+    fn fail(self, error: &StoreError) {
+        match self {
+            Self::Submit(_, reply) => drop(reply.send(Err(again(error)))),
+            Self::Work(piece) => piece.tell(Err(again(error))),
+        }
+    }
+}
+
+/// Does a group in one transaction and answers everyone; the error is that of the whole group.
+async fn commit(connection: &mut SqliteConnection, group: Vec<Job>) -> StoreResult<()> {
+    let mut submissions = Vec::new();
+    let mut submitters = Vec::new();
+    let mut pieces = Vec::new();
+    for job in group {
+        match job {
+            Job::Submit(submission, reply) => {
+                submissions.push(*submission);
+                submitters.push(reply);
+            }
+            Job::Work(piece) => pieces.push((piece, Ok(()))),
+        }
+    }
+    let decided = async {
+        sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await?;
+        let decided = submit::group(connection, submissions).await?;
+        for (piece, fate) in &mut pieces {
+            savepoint(connection).await?;
+            *fate = piece.run(connection).await;
+            leave(connection, fate.is_ok()).await?;
+        }
+        sqlx::query("COMMIT").execute(&mut *connection).await?;
+        Ok(decided)
+    }
+    .await;
+    match decided {
+        Ok(decided) => {
+            submitters.into_iter().zip(decided).for_each(|(reply, outcome)| drop(reply.send(outcome)));
+            pieces.into_iter().for_each(|(piece, fate)| piece.tell(fate));
+            Ok(())
+        }
+        Err(error) => {
+            submitters.into_iter().for_each(|reply| drop(reply.send(Err(again(&error)))));
+            pieces.into_iter().for_each(|(piece, _)| piece.tell(Err(again(&error))));
+            Err(error)
+        }
+    }
+}
+
+/// Opens a savepoint around one piece of work.
+pub(super) async fn savepoint(connection: &mut SqliteConnection) -> StoreResult<()> {
+    sqlx::query("SAVEPOINT piece").execute(connection).await?;
+    Ok(())
+}
+
+/// Leaves the savepoint, keeping what was done in it or not. Fails where SQLite has given up the whole transaction.
+pub(super) async fn leave(connection: &mut SqliteConnection, keep: bool) -> StoreResult<()> {
+    if !keep {
+        sqlx::query("ROLLBACK TO piece").execute(&mut *connection).await?;
+    }
+    sqlx::query("RELEASE piece").execute(connection).await?;
+    Ok(())
+}

@@ -1,0 +1,322 @@
+//! Carrying one run out: which question the provisioner is asked, and what its answer means for the request.
+
+use super::lease::Lease;
+use crate::{
+    catalog::Offering,
+    provisioner::{Context, Job, Observation, Outcome},
+    service::Inner,
+    store::{Ending, Held, Hold, Intent, Run, StoreError},
+};
+use domain::{
+    state::RequestState,
+    view::{EventEntry, Object},
+};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use tokio::{sync::mpsc, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+/// How many log lines may wait to be written; a program that is faster waits.
+const LINES_WAITING: usize = 256;
+/// How long lines are gathered before they are written together.
+const GATHER: Duration = Duration::from_millis(100);
+/// The longest reason that is kept.
+const LONGEST_REASON: usize = 1000;
+
+/// What the provisioner's answers came to.
+enum Verdict {
+    /// It is there and ours.
+    There(Object),
+    /// It is not there; the request ends like this.
+    Gone(RequestState, Option<String>),
+    /// Try again after a back-off, if the limit allows; else end as failed, since nothing is there.
+    Again(String),
+    /// Look again after a back-off, if the limit allows; else nobody can tell.
+    LookAgain(String),
+    /// Nobody can tell.
+    Unknown(String),
+    /// Stopped: because of a cancellation, a shutdown or a lost lease.
+    Stopped,
+}
+
+/// Carries a run out, as far as it comes, and writes down how it ended.
+pub(super) async fn carry_out(portal: Arc<Inner>, run: Run, shutdown: CancellationToken) {
+    let hold = run.hold();
+    let lease = Lease::keep(Arc::clone(&portal), hold, &shutdown);
+    let written = match portal.catalog.get(&run.request.view.offering) {
+        Some(offering) => {
+            let attempt = Attempt { portal: &portal, run: &run, offering, lease: &lease };
+            attempt.carry_out(&shutdown).await
+        }
+        None => {
+            let reason = "The offering is missing from the catalog, so nobody can look at what was begun.";
+            let ending = Ending::without_outputs(RequestState::Unknown, Some(reason.into()));
+            portal.store.end_run(hold, ending, portal.clock.now()).await
+        }
+    };
+    match written {
+        Ok(Held::Yes(_)) => {}
+        Ok(Held::Lost) => tracing::warn!(request = %hold.request, "the lease was lost; another worker goes on"),
+        Err(error) => tracing::warn!(%error, request = %hold.request, "a run's end was not written; its lease will end"),
+    }
+}
+
+struct Attempt<'a> {
+    portal: &'a Arc<Inner>,
+    run: &'a Run,
+    offering: &'a Offering,
+    lease: &'a Lease,
+}
+
+impl Attempt<'_> {
+    fn hold(&self) -> Hold {
+        self.run.hold()
+    }
+
+    async fn carry_out(&self, shutdown: &CancellationToken) -> Result<Held, StoreError> {
+        let mut verdict = self.do_what_is_meant(self.run.intent).await?;
+        if matches!(verdict, Verdict::Stopped) && !self.lease.is_lost() {
+            if shutdown.is_cancelled() {
+                let entry = EventEntry::Step { step: "stop".into(), detail: "the portal shuts down".into() };
+                let now = self.portal.clock.now();
+                return self.portal.store.give_back(self.hold(), now, false, Some(entry), now).await;
+            }
+            // Not shut down and not lost: the request was canceled while its program ran.
+            verdict = self.undo(RequestState::Canceled, None).await?;
+        }
+        self.write(verdict).await
+    }
+
+    async fn do_what_is_meant(&self, intent: Intent) -> Result<Verdict, StoreError> {
+        match intent {
+            Intent::Apply => self.apply().await,
+            Intent::Cancel => self.undo(RequestState::Canceled, None).await,
+            Intent::Abandon => self.undo(RequestState::Failed, Some("abandoned".into())).await,
+            Intent::Adopt => Ok(match self.observe().await? {
+                Observation::Ours(outputs) => Verdict::There(outputs),
+                Observation::CannotTell(why) => {
+                    self.step("adopt", &format!("taken as done without a look: {why}")).await?;
+                    Verdict::There(Object::new())
+                }
+                Observation::Absent => Verdict::Unknown("There is nothing to adopt.".into()),
+                Observation::Foreign => {
+                    Verdict::Unknown("Something of this name is there, but this request did not make it.".into())
+                }
+            }),
+        }
+    }
+
+    /// Brings the thing about: looks first wherever an earlier hold may have begun.
+    async fn apply(&self) -> Result<Verdict, StoreError> {
+        if self.run.touched {
+            match self.observe().await? {
+                Observation::Ours(outputs) => return Ok(Verdict::There(outputs)),
+                Observation::Absent => {}
+                Observation::Foreign => return Ok(foreign()),
+                Observation::CannotTell(why) => return Ok(Verdict::LookAgain(why)),
+            }
+        }
+        if self.lease.stop.is_cancelled() {
+            return Ok(Verdict::Stopped);
+        }
+        if self.mark("apply").await? == Held::Lost {
+            return Ok(Verdict::Stopped);
+        }
+        let outcome = self.call(async |job, context| self.offering.provisioner.apply(job, context).await).await;
+        match outcome {
+            Outcome::Done(outputs) => Ok(Verdict::There(outputs)),
+            Outcome::Retryable(why) => Ok(Verdict::Again(why)),
+            Outcome::Failed(why) => self.undo(RequestState::Failed, Some(why)).await,
+            Outcome::Stopped => Ok(Verdict::Stopped),
+            Outcome::CannotTell(why) => {
+                self.step("doubt", &why).await?;
+                Ok(match self.observe().await? {
+                    Observation::Ours(outputs) => Verdict::There(outputs),
+                    Observation::Absent => Verdict::Again(why),
+                    Observation::Foreign => foreign(),
+                    Observation::CannotTell(why) => Verdict::LookAgain(why),
+                })
+            }
+        }
+    }
+
+    /// Leaves nothing behind; the request ends in `state` only once that is known.
+    async fn undo(&self, state: RequestState, reason: Option<String>) -> Result<Verdict, StoreError> {
+        match self.observe().await? {
+            Observation::Absent | Observation::Foreign => return Ok(Verdict::Gone(state, reason)),
+            Observation::Ours(_) | Observation::CannotTell(_) => {}
+        }
+        if self.mark("destroy").await? == Held::Lost {
+            return Ok(Verdict::Stopped);
+        }
+        let outcome = self.call_to_the_end(async |job, context| self.offering.provisioner.destroy(job, context).await).await;
+        Ok(match outcome {
+            Outcome::Done(_) => Verdict::Gone(state, reason),
+            Outcome::Retryable(why) => Verdict::LookAgain(why),
+            Outcome::Failed(why) | Outcome::CannotTell(why) => match self.observe().await? {
+                Observation::Absent => Verdict::Gone(state, reason),
+                _ => Verdict::Unknown(format!("What was begun could not be removed: {why}")),
+            },
+            Outcome::Stopped => Verdict::Stopped,
+        })
+    }
+
+    async fn observe(&self) -> Result<Observation, StoreError> {
+        let seen = self.call_to_the_end(async |job, context| self.offering.provisioner.observe(job, context).await).await;
+        let detail = match &seen {
+            Observation::Absent => "it is not there".to_owned(),
+            Observation::Ours(_) => "it is there, made by this request".to_owned(),
+            Observation::Foreign => "something of this name is there, made by somebody else".to_owned(),
+            Observation::CannotTell(why) => format!("cannot tell: {why}"),
+        };
+        self.step("observe", &detail).await?;
+        Ok(seen)
+    }
+
+    async fn step(&self, step: &str, detail: &str) -> Result<Held, StoreError> {
+        let entry = EventEntry::Step { step: step.to_owned(), detail: cut(detail) };
+        self.portal.store.note(self.hold(), vec![entry], false, self.portal.clock.now()).await
+    }
+
+    /// The recovery point before something outside may change.
+    async fn mark(&self, step: &str) -> Result<Held, StoreError> {
+        let entry = EventEntry::Step { step: step.to_owned(), detail: "begun".into() };
+        self.portal.store.note(self.hold(), vec![entry], true, self.portal.clock.now()).await
+    }
+
+    /// Asks the provisioner something that a cancellation interrupts.
+    async fn call<T>(&self, ask: impl AsyncFnOnce(&Job, &Context) -> T) -> T {
+        self.ask(self.lease.stop.clone(), ask).await
+    }
+
+    /// Asks the provisioner something that a cancellation does not interrupt, since it is what a cancellation needs.
+    async fn call_to_the_end<T>(&self, ask: impl AsyncFnOnce(&Job, &Context) -> T) -> T {
+        let stop = CancellationToken::new();
+        let only_when_lost = async {
+            self.lease.stop.cancelled().await;
+            while !self.lease.is_lost() {
+                tokio::time::sleep(GATHER).await;
+            }
+            stop.cancel();
+            std::future::pending().await
+        };
+        tokio::select! {
+            answer = self.ask(stop.clone(), ask) => answer,
+            () = only_when_lost => std::future::pending().await,
+        }
+    }
+
+    async fn ask<T>(&self, stop: CancellationToken, ask: impl AsyncFnOnce(&Job, &Context) -> T) -> T {
+        let (log, lines) = mpsc::channel(LINES_WAITING);
+        let writing = self.write_lines(lines);
+        let context = Context { stop, log };
+        let answer = ask(&self.job(), &context).await;
+        drop(context);
+        if let Err(error) = writing.await {
+            tracing::warn!(%error, "log lines of a run were not written");
+        }
+        answer
+    }
+
+    fn job(&self) -> Job {
+        let view = &self.run.request.view;
+        let mut outputs = view.outputs.clone();
+        let secrets = self.run.secrets.as_deref();
+        outputs.extend(secrets.and_then(|sealed| self.portal.open_secrets(self.run.request.resource, sealed)).unwrap_or_default());
+        Job {
+            request_id: view.id,
+            correlation_id: view.correlation_id.clone(),
+            attempt: view.attempt,
+            team: view.team.clone(),
+            action: view.action.clone(),
+            offering: view.offering.clone(),
+            resource_type: view.resource_type.clone(),
+            name: view.name.clone(),
+            parameters: view.parameters.clone(),
+            outputs,
+        }
+    }
+
+    /// Writes log lines as they come, a few at a time.
+    fn write_lines(&self, mut lines: mpsc::Receiver<String>) -> JoinHandle<()> {
+        let (portal, hold) = (Arc::clone(self.portal), self.hold());
+        tokio::spawn(async move {
+            let mut batch = Vec::new();
+            while lines.recv_many(&mut batch, LINES_WAITING).await > 0 {
+                let entries = batch.drain(..).map(|line| EventEntry::Log { line }).collect();
+                if let Err(error) = portal.store.note(hold, entries, false, portal.clock.now()).await {
+                    tracing::warn!(%error, request = %hold.request, "log lines were not written");
+                }
+                tokio::time::sleep(GATHER).await;
+            }
+        })
+    }
+
+    /// Writes down what the run came to.
+    async fn write(&self, verdict: Verdict) -> Result<Held, StoreError> {
+        let (store, now) = (&self.portal.store, self.portal.clock.now());
+        match verdict {
+            Verdict::There(outputs) => store.end_run(self.hold(), self.success(outputs), now).await,
+            Verdict::Gone(state, reason) => {
+                store.end_run(self.hold(), Ending::without_outputs(state, reason.map(|why| cut(&why))), now).await
+            }
+            Verdict::Unknown(why) => {
+                store.end_run(self.hold(), Ending::without_outputs(RequestState::Unknown, Some(cut(&why))), now).await
+            }
+            Verdict::Again(why) if self.may_try_again() => self.give_back(&why).await,
+            Verdict::Again(why) => {
+                // Nothing more is tried; what the last try left is removed before the request counts as failed.
+                let last = format!("{} of {} tries: {why}", self.run.tries + 1, self.offering.max_tries);
+                let verdict = self.undo(RequestState::Failed, Some(last)).await?;
+                let ending = match verdict {
+                    Verdict::Gone(state, reason) => Ending::without_outputs(state, reason.map(|why| cut(&why))),
+                    _ => Ending::without_outputs(RequestState::Unknown, Some(cut(&why))),
+                };
+                store.end_run(self.hold(), ending, self.portal.clock.now()).await
+            }
+            Verdict::LookAgain(why) if self.may_try_again() => self.give_back(&why).await,
+            Verdict::LookAgain(why) => {
+                store.end_run(self.hold(), Ending::without_outputs(RequestState::Unknown, Some(cut(&why))), now).await
+            }
+            Verdict::Stopped => Ok(Held::Lost),
+        }
+    }
+
+    fn may_try_again(&self) -> bool {
+        self.run.tries + 1 < self.offering.max_tries
+    }
+
+    async fn give_back(&self, why: &str) -> Result<Held, StoreError> {
+        let wait = self.offering.retry.wait(self.run.tries, self.portal.ids.random());
+        let now = self.portal.clock.now();
+        let entry = EventEntry::Step {
+            step: "retry".into(),
+            detail: cut(&format!("again in {:.1} s: {why}", wait.as_secs_f64())),
+        };
+        self.portal.store.give_back(self.hold(), now.plus(wait), true, Some(entry), now).await
+    }
+
+    fn success(&self, outputs: Object) -> Ending {
+        let secret: &BTreeSet<String> = &self.offering.secret_outputs;
+        let (secrets, outputs): (Object, Object) = outputs.into_iter().partition(|(name, _)| secret.contains(name));
+        let without = Ending::without_outputs(RequestState::Succeeded, None);
+        if secrets.is_empty() {
+            return Ending { outputs, ..without };
+        }
+        match self.portal.seal_secrets(self.run.request.resource, &secrets) {
+            Ok(sealed) => Ending { outputs, secret_names: secrets.keys().cloned().collect(), secrets: Some(sealed), ..without },
+            Err(error) => {
+                tracing::error!(%error, "secret outputs were not sealed and are dropped");
+                Ending { outputs, ..without }
+            }
+        }
+    }
+}
+
+fn foreign() -> Verdict {
+    let reason = "Something of this name is there already, and this request did not make it.";
+    Verdict::Gone(RequestState::Failed, Some(reason.into()))
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(LONGEST_REASON).collect()
+}

@@ -1,0 +1,144 @@
+//! The worker: takes a run by a lease, carries it out step by step, and writes down what became of it.
+//!
+//! Whatever may have begun outside is looked at (`observe`) before it is done again. Every write names the hold; once
+//! that is lost, nothing this worker does counts any more, and its program is stopped before the lease ends.
+
+mod carry_out;
+mod lease;
+
+use crate::{service::Inner, store::Arrived};
+use domain::id::TokenId;
+use std::{collections::HashSet, sync::Arc, time::Duration};
+use tokio::{sync::mpsc, task::JoinSet};
+use tokio_util::sync::CancellationToken;
+
+/// How long an idle worker relies on being woken before it looks by itself.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// How often the history of repeats is written.
+const WRITE_EVERY: Duration = Duration::from_millis(200);
+/// How many arrivals one write takes.
+const WRITE_AT_ONCE: usize = 500;
+/// How often sessions that are over are removed, and how many at once.
+const SWEEP_EVERY: Duration = Duration::from_secs(60);
+const SWEEP_AT_ONCE: u32 = 1000;
+
+/// Runs the portal's own work until `shutdown`.
+pub(crate) async fn background(portal: Arc<Inner>, shutdown: CancellationToken) {
+    let mut tasks = JoinSet::new();
+    for number in 0..portal.settings.workers {
+        tasks.spawn(work(Arc::clone(&portal), number, shutdown.clone()));
+    }
+    let (arrivals, tokens) = portal.take_waiting();
+    if let Some(arrivals) = arrivals {
+        tasks.spawn(write_arrivals(Arc::clone(&portal), arrivals, shutdown.clone()));
+    }
+    if let Some(tokens) = tokens {
+        tasks.spawn(write_last_uses(Arc::clone(&portal), tokens, shutdown.clone()));
+    }
+    tasks.spawn(sweep(portal, shutdown));
+    while let Some(ended) = tasks.join_next().await {
+        if let Err(error) = ended {
+            tracing::error!(%error, "a background task ended by a fault");
+        }
+    }
+}
+
+/// One worker: takes run after run.
+async fn work(portal: Arc<Inner>, number: usize, shutdown: CancellationToken) {
+    let mut random = [0; 8];
+    portal.ids.fill(&mut random);
+    let owner = format!("{:016x}-{number}", u64::from_le_bytes(random));
+    while !shutdown.is_cancelled() {
+        let taken = portal.store.take_run(&owner, portal.clock.now(), portal.settings.lease).await;
+        match taken {
+            Ok(Some(run)) => {
+                // A task of its own: a provisioner that panics costs one run, which its lease gives to another.
+                let carried = tokio::spawn(carry_out::carry_out(Arc::clone(&portal), run, shutdown.clone())).await;
+                if let Err(error) = carried {
+                    tracing::error!(%error, "carrying out a run ended by a fault; its lease will end");
+                }
+            }
+            Ok(None) => {
+                tokio::select! {
+                    () = shutdown.cancelled() => {}
+                    () = portal.store.changes().work(LOOK_AGAIN) => {}
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot take a run");
+                tokio::select! {
+                    () = shutdown.cancelled() => {}
+                    () = tokio::time::sleep(LOOK_AGAIN) => {}
+                }
+            }
+        }
+    }
+}
+
+/// Writes repeats and refusals into the history, in batches.
+async fn write_arrivals(portal: Arc<Inner>, mut waiting: mpsc::Receiver<Arrived>, shutdown: CancellationToken) {
+    let mut batch = Vec::new();
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(WRITE_EVERY) => {}
+            () = shutdown.cancelled() => waiting.close(),
+        }
+        while let Ok(arrived) = waiting.try_recv() {
+            batch.push(arrived);
+            if batch.len() == WRITE_AT_ONCE {
+                break;
+            }
+        }
+        if !batch.is_empty() {
+            let count = batch.len();
+            if let Err(error) = portal.store.record(std::mem::take(&mut batch)).await {
+                tracing::warn!(%error, count, "arrivals were not written into the history");
+            }
+        }
+        if waiting.is_closed() && waiting.is_empty() {
+            return;
+        }
+    }
+}
+
+/// Notes when tokens were last used.
+async fn write_last_uses(portal: Arc<Inner>, mut waiting: mpsc::Receiver<TokenId>, shutdown: CancellationToken) {
+    // What was noted within the last minute need not be written again.
+    let mut noted: HashSet<TokenId> = HashSet::new();
+    let mut since = portal.clock.now();
+    loop {
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            () = tokio::time::sleep(Duration::from_secs(1)) => {}
+        }
+        let now = portal.clock.now();
+        if now.since(since) >= Duration::from_secs(60) {
+            noted.clear();
+            since = now;
+        }
+        let mut fresh = Vec::new();
+        while let Ok(token) = waiting.try_recv() {
+            if noted.insert(token) {
+                fresh.push(token);
+            }
+        }
+        if !fresh.is_empty()
+            && let Err(error) = portal.store.tokens_used(fresh, now).await
+        {
+            tracing::warn!(%error, "the last use of tokens was not noted");
+        }
+    }
+}
+
+/// Removes sessions that are over.
+async fn sweep(portal: Arc<Inner>, shutdown: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            () = tokio::time::sleep(SWEEP_EVERY) => {}
+        }
+        if let Err(error) = portal.store.sweep_sessions(portal.clock.now(), SWEEP_AT_ONCE).await {
+            tracing::warn!(%error, "sessions that are over were not removed");
+        }
+    }
+}
