@@ -11,6 +11,8 @@ mod environment;
 mod log;
 
 use super::{Context, Job, Observation, Outcome, Provisioner, guard_process::GRACE};
+pub(crate) use environment::variable;
+
 use answer::{End, MAX_ANSWER, Run};
 use async_trait::async_trait;
 use domain::name::Name;

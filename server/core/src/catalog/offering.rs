@@ -1,0 +1,470 @@
+//! One offering: what `offering.yaml` says, read and checked as a whole.
+
+use super::{
+    Mistake, OFFERING_FILE, ParameterSchema, schema_check,
+    sheet::{Members, Sheet},
+    yaml::{self, Kind, Node, Place},
+};
+use crate::provisioner::{
+    Provisioner,
+    exec::{Exec, Site, variable},
+    fake::Fake,
+};
+use domain::{
+    backoff::Backoff,
+    name::Name,
+    view::{OfferingGuardView, OfferingView},
+};
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    os::unix::fs::PermissionsExt,
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+/// The largest `offering.yaml`, in bytes.
+const MAX_FILE: u64 = 256 << 10;
+
+/// The longest time one run may be given.
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The longest window in which the same intention counts as a likely duplicate.
+const MAX_WINDOW: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+const DEFAULT_TRIES: u32 = 5;
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+const DEFAULT_RETRY: Backoff = Backoff {
+    base: Duration::from_secs(1),
+    cap: Duration::from_secs(60),
+};
+
+/// An entry of the catalog.
+#[derive(Debug, Clone)]
+pub struct Offering {
+    /// Its ID: the name of its folder.
+    pub id: Name,
+    /// Its version, in its author's words.
+    pub version: String,
+    /// A hash of the whole `offering.yaml` (BLAKE3, hexadecimal), which changes with it whatever the version says.
+    pub digest: String,
+    /// Its title.
+    pub title: String,
+    /// What one gets.
+    pub description: String,
+    /// The shelf it stands on.
+    pub category: String,
+    /// The type of the resources it makes.
+    pub resource_type: Name,
+    /// The schema of its parameters.
+    pub schema: Arc<ParameterSchema>,
+    /// How often a run is tried before it counts as failed.
+    pub max_tries: u32,
+    /// How long one run of its program may take.
+    pub timeout: Duration,
+    /// How one waits between tries.
+    pub retry: Backoff,
+    /// Within which time the same intention under another key is a likely duplicate.
+    pub duplicate_window: Option<Duration>,
+    /// What one resource takes up of a team's quota.
+    pub quota_cost: u32,
+    /// Outputs that are kept encrypted and shown only on demand.
+    pub secret_outputs: BTreeSet<String>,
+    /// What makes its resources.
+    pub provisioner: Arc<dyn Provisioner>,
+}
+
+impl Offering {
+    /// The offering as it travels.
+    #[must_use]
+    pub fn view(&self) -> OfferingView {
+        OfferingView {
+            id: self.id.clone(),
+            title: self.title.clone(),
+            description: self.description.clone(),
+            category: self.category.clone(),
+            version: self.version.clone(),
+            resource_type: self.resource_type.clone(),
+            parameters: self.schema.value().clone(),
+            guard: OfferingGuardView {
+                max_tries: self.max_tries,
+                timeout_seconds: self.timeout.as_secs(),
+            },
+            available: true,
+            problem: None,
+        }
+    }
+}
+
+/// Reads one folder; answers with every mistake that can be found in one go.
+pub(super) fn load(id: &str, folder: &Path, site: &Site) -> Result<Offering, Vec<Mistake>> {
+    let file = folder.join(OFFERING_FILE);
+    let mut sheet = Sheet::of(file.display().to_string());
+    let text = match read_file(&file) {
+        Ok(text) => text,
+        Err(why) => {
+            sheet.note(Place::START, why);
+            return Err(sheet.mistakes);
+        }
+    };
+    let digest = blake3::hash(text.as_bytes()).to_hex().to_string();
+    let root = match yaml::read(&text) {
+        Ok(root) => root,
+        Err((place, why)) => {
+            sheet.note(place, why);
+            return Err(sheet.mistakes);
+        }
+    };
+    let offering = read(&mut sheet, id, digest, &root, folder, site);
+    match offering {
+        Some(offering) if sheet.mistakes.is_empty() => Ok(offering),
+        _ => {
+            sheet
+                .mistakes
+                .sort_by_key(|mistake| (mistake.line, mistake.column));
+            Err(sheet.mistakes)
+        }
+    }
+}
+
+fn read_file(file: &Path) -> Result<String, String> {
+    let explain = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => format!("every offering's folder needs a file {OFFERING_FILE}"),
+        io::ErrorKind::InvalidData => "the file is not UTF-8 text".to_owned(),
+        _ => format!("the file cannot be read: {error}"),
+    };
+    if fs::metadata(file).map_err(explain)?.len() > MAX_FILE {
+        return Err(format!("the file has more than {MAX_FILE} bytes"));
+    }
+    fs::read_to_string(file).map_err(explain)
+}
+
+const FIELDS: &[&str] = &[
+    "title",
+    "description",
+    "category",
+    "version",
+    "resource_type",
+    "parameters",
+    "guard",
+    "quota",
+    "approval",
+    "provisioner",
+    "outputs",
+];
+
+/// Every part is read even after a mistake in an earlier one, so that all mistakes are told at once.
+fn read(
+    sheet: &mut Sheet,
+    id: &str,
+    digest: String,
+    root: &Node,
+    folder: &Path,
+    site: &Site,
+) -> Option<Offering> {
+    let name = Name::parse(id).map_err(|rule| {
+        sheet.note(
+            Place::START,
+            format!("the folder's name is the offering's ID, and {rule}"),
+        );
+    });
+    let top = sheet.members(root, "an offering", FIELDS);
+    let title = sheet
+        .needed_text(&top, "title", 100)
+        .filter(|title| one_line(sheet, &top, "title", title));
+    let description = sheet.needed_text(&top, "description", 2000);
+    let category = sheet
+        .needed_text(&top, "category", 60)
+        .filter(|text| one_line(sheet, &top, "category", text));
+    let version = sheet
+        .needed_text(&top, "version", 60)
+        .filter(|text| one_line(sheet, &top, "version", text));
+    let resource_type = resource_type(sheet, &top, name.as_ref().ok());
+    let guard = guard(sheet, &top);
+    let quota_cost = top.get("quota").map_or(1, |quota| {
+        let quota = sheet.members(quota, "quota", &["cost"]);
+        sheet.number(&quota, "cost", (0, 1_000_000), 1)
+    });
+    approval(sheet, &top);
+    let secret_outputs = secret_outputs(sheet, &top);
+    let schema = parameters(sheet, &top);
+    let provisioner = provisioner(sheet, &top, folder);
+    let id = name.ok()?;
+    let provisioner: Arc<dyn Provisioner> = match provisioner? {
+        Means::Fake => Arc::new(Fake::default()),
+        Means::Exec { folder, program } => Arc::new(Exec::new(
+            site,
+            &id,
+            folder,
+            program,
+            guard.timeout,
+            secret_outputs.clone(),
+        )),
+    };
+    Some(Offering {
+        resource_type: resource_type?,
+        version: version?.to_owned(),
+        digest,
+        title: title?.to_owned(),
+        description: description?.trim().to_owned(),
+        category: category?.to_owned(),
+        schema: Arc::new(schema?),
+        max_tries: guard.max_tries,
+        timeout: guard.timeout,
+        retry: guard.retry,
+        duplicate_window: guard.duplicate_window,
+        quota_cost,
+        secret_outputs,
+        provisioner,
+        id,
+    })
+}
+
+fn one_line(sheet: &mut Sheet, top: &Members<'_>, name: &str, text: &str) -> bool {
+    let good = !text.contains('\n');
+    if let (false, Some(node)) = (good, top.get(name)) {
+        sheet.note(node.place, format!("{name:?} must be one line"));
+    }
+    good
+}
+
+fn resource_type(sheet: &mut Sheet, top: &Members<'_>, id: Option<&Name>) -> Option<Name> {
+    let Some(node) = top.get("resource_type") else {
+        return id.cloned();
+    };
+    let text = sheet.text(node, "resource_type", 100)?;
+    Name::parse(text)
+        .map_err(|rule| sheet.note(node.place, format!("\"resource_type\" is a name, and {rule}")))
+        .ok()
+}
+
+struct Guard {
+    max_tries: u32,
+    timeout: Duration,
+    retry: Backoff,
+    duplicate_window: Option<Duration>,
+}
+
+fn guard(sheet: &mut Sheet, top: &Members<'_>) -> Guard {
+    let mut guard = Guard {
+        max_tries: DEFAULT_TRIES,
+        timeout: DEFAULT_TIMEOUT,
+        retry: DEFAULT_RETRY,
+        duplicate_window: None,
+    };
+    let Some(node) = top.get("guard") else {
+        return guard;
+    };
+    let members = sheet.members(
+        node,
+        "guard",
+        &["max_tries", "timeout", "retry", "duplicate_window"],
+    );
+    guard.max_tries = sheet.number(&members, "max_tries", (1, 100), DEFAULT_TRIES);
+    guard.timeout = span(sheet, &members, "timeout", MAX_TIMEOUT).unwrap_or(DEFAULT_TIMEOUT);
+    guard.duplicate_window = span(sheet, &members, "duplicate_window", MAX_WINDOW);
+    if let Some(node) = members.get("retry") {
+        let members = sheet.members(node, "retry", &["base", "cap"]);
+        guard.retry.base = span(sheet, &members, "base", MAX_TIMEOUT).unwrap_or(DEFAULT_RETRY.base);
+        guard.retry.cap =
+            span(sheet, &members, "cap", MAX_TIMEOUT).unwrap_or(DEFAULT_RETRY.cap.max(guard.retry.base));
+        if guard.retry.cap < guard.retry.base {
+            sheet.note(
+                node.place,
+                "\"cap\" is the longest wait and must not be less than \"base\"",
+            );
+        }
+    }
+    guard
+}
+
+fn span(sheet: &mut Sheet, members: &Members<'_>, name: &str, longest: Duration) -> Option<Duration> {
+    let node = members.get(name)?;
+    let span = match &node.kind {
+        Kind::Text(text) => duration(text),
+        _ => None,
+    };
+    let span = span.filter(|span| !span.is_zero() && *span <= longest);
+    if span.is_none() {
+        let hours = longest.as_secs() / 3600;
+        sheet.note(
+            node.place,
+            format!("{name:?} must be a time such as 500ms, 30s, 10m, 2h or 7d, at most {hours}h"),
+        );
+    }
+    span
+}
+
+/// A span of time as settings spell it: a whole number and `ms`, `s`, `m`, `h` or `d`.
+#[must_use]
+pub fn duration(text: &str) -> Option<Duration> {
+    let digits = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().ok()?;
+    let seconds = match unit {
+        "ms" => return Some(Duration::from_millis(number)),
+        "s" => 1,
+        "m" => 60,
+        "h" => 60 * 60,
+        "d" => 24 * 60 * 60,
+        _ => return None,
+    };
+    number.checked_mul(seconds).map(Duration::from_secs)
+}
+
+fn approval(sheet: &mut Sheet, top: &Members<'_>) {
+    if let Some(node) = top.get("approval")
+        && !matches!(&node.kind, Kind::Text(text) if text == "none")
+    {
+        sheet.note(
+            node.place,
+            "\"approval\" can only be none: this version carries out every request at once",
+        );
+    }
+}
+
+fn secret_outputs(sheet: &mut Sheet, top: &Members<'_>) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let Some(node) = top.get("outputs") else {
+        return names;
+    };
+    let members = sheet.members(node, "outputs", &["secret"]);
+    match members.get("secret").map(|node| (node, &node.kind)) {
+        None => {}
+        Some((_, Kind::List(items))) => {
+            for item in items {
+                if let Some(name) = sheet.text(item, "secret", 100) {
+                    names.insert(name.to_owned());
+                }
+            }
+        }
+        Some((node, _)) => sheet.note(node.place, "\"secret\" must be a list of names of outputs"),
+    }
+    names
+}
+
+fn parameters(sheet: &mut Sheet, top: &Members<'_>) -> Option<ParameterSchema> {
+    let node = sheet.needed(top, "parameters")?;
+    let schema = node.value();
+    let found = schema_check::mistakes(&schema);
+    for (pointer, message) in &found {
+        let shown = if pointer.is_empty() {
+            String::new()
+        } else {
+            format!(" (at {pointer})")
+        };
+        sheet.note(node.place_of(pointer), format!("parameters: {message}{shown}"));
+    }
+    variables(sheet, node, &schema);
+    if !found.is_empty() {
+        return None;
+    }
+    ParameterSchema::compile(&schema)
+        .map_err(|why| sheet.note(node.place, format!("parameters: {why}")))
+        .ok()
+}
+
+/// Every parameter needs an environment variable of its own.
+fn variables(sheet: &mut Sheet, node: &Node, schema: &Value) {
+    let mut taken: BTreeMap<String, &str> = BTreeMap::new();
+    for name in schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(|known| known.keys())
+    {
+        let place = node.place_of(&format!(
+            "/properties/{}",
+            name.replace('~', "~0").replace('/', "~1")
+        ));
+        match variable(name) {
+            None => sheet.note(
+                place,
+                format!("the parameter {name:?} must be of letters, digits, `_`, `-` and `.`, at most 64"),
+            ),
+            Some(variable) => {
+                if let Some(other) = taken.insert(variable.clone(), name) {
+                    let message = format!(
+                        "the parameters {other:?} and {name:?} would both be {variable} to a program"
+                    );
+                    sheet.note(place, message);
+                }
+            }
+        }
+    }
+}
+
+enum Means {
+    Fake,
+    Exec { folder: PathBuf, program: PathBuf },
+}
+
+fn provisioner(sheet: &mut Sheet, top: &Members<'_>, folder: &Path) -> Option<Means> {
+    let node = sheet.needed(top, "provisioner")?;
+    let members = sheet.members(node, "provisioner", &["exec", "fake"]);
+    match (members.get("exec"), members.get("fake")) {
+        (Some(exec), None) => {
+            let members = sheet.members(exec, "exec", &["program"]);
+            let program = sheet.needed(&members, "program")?;
+            let text = sheet.text(program, "program", 1000)?;
+            match find_program(folder, text) {
+                Ok((folder, program)) => Some(Means::Exec { folder, program }),
+                Err(why) => {
+                    sheet.note(program.place, why);
+                    None
+                }
+            }
+        }
+        (None, Some(fake)) => {
+            sheet.members(fake, "fake", &[]);
+            Some(Means::Fake)
+        }
+        _ => {
+            if matches!(node.kind, Kind::Map(_)) {
+                sheet.note(
+                    node.place,
+                    "\"provisioner\" must have exactly one of exec and fake (which is for tests)",
+                );
+            }
+            None
+        }
+    }
+}
+
+/// The offering's folder and its program, as absolute paths without links; the program must lie inside.
+fn find_program(folder: &Path, text: &str) -> Result<(PathBuf, PathBuf), String> {
+    let outside = || format!("the program {text:?} must lie inside the offering's folder");
+    let relative = Path::new(text);
+    if relative
+        .components()
+        .any(|part| !matches!(part, Component::Normal(_) | Component::CurDir))
+    {
+        return Err(outside());
+    }
+    let folder = folder
+        .canonicalize()
+        .map_err(|error| format!("the folder cannot be read: {error}"))?;
+    let program = folder
+        .join(relative)
+        .canonicalize()
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => format!("the program {text:?} is missing"),
+            _ => format!("the program {text:?} cannot be read: {error}"),
+        })?;
+    if !program.starts_with(&folder) {
+        return Err(outside());
+    }
+    let about =
+        fs::metadata(&program).map_err(|error| format!("the program {text:?} cannot be read: {error}"))?;
+    if !about.is_file() {
+        return Err(format!("the program {text:?} is not a file"));
+    }
+    if about.permissions().mode() & 0o111 == 0 {
+        return Err(format!(
+            "the program {text:?} is not executable; chmod +x makes it so"
+        ));
+    }
+    Ok((folder, program))
+}
