@@ -1,0 +1,10 @@
+//! Small views without data access.
+
+pub mod frame;
+pub mod listing;
+pub mod moment;
+pub mod secret;
+pub mod state;
+pub mod submissions;
+pub mod told;
+pub mod values;

@@ -1,0 +1,77 @@
+//! A moment: UTC in the page as it comes, the reader's own time, with the zone's name, once script runs.
+
+use domain::time::Moment;
+use leptos::prelude::*;
+use wasm_bindgen::JsValue;
+
+/// Whether script has taken the page over. In the context of every page.
+#[derive(Debug, Clone, Copy)]
+pub struct Scripted(pub RwSignal<bool>);
+
+impl Scripted {
+    /// Whether script runs; false while the page is made and taken over.
+    #[must_use]
+    pub fn get(self) -> bool {
+        self.0.get()
+    }
+
+    /// The one of this page.
+    #[must_use]
+    pub fn here() -> Self {
+        use_context().unwrap_or_else(|| Self(RwSignal::new(false)))
+    }
+}
+
+/// A moment.
+#[component]
+pub fn When(
+    /// The moment.
+    at: Moment,
+) -> impl IntoView {
+    let scripted = Scripted::here();
+    let exact = at.to_string();
+    let text = move || if scripted.get() { local(at) } else { utc(at) };
+    view! { <time datetime=exact.clone() title=exact>{text}</time> }
+}
+
+/// As `2026-01-31 12:00:00 UTC`.
+#[must_use]
+pub fn utc(at: Moment) -> String {
+    let exact = at.to_string();
+    let (date, time) = exact.split_once('T').unwrap_or((&exact, ""));
+    format!("{date} {} UTC", time.get(..8).unwrap_or(time))
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "milliseconds since 1970 are far below 2^53"
+)]
+fn local(at: Moment) -> String {
+    let options = js_sys::Object::new();
+    for (name, value) in [
+        ("year", "numeric"),
+        ("month", "short"),
+        ("day", "numeric"),
+        ("hour", "2-digit"),
+        ("minute", "2-digit"),
+        ("second", "2-digit"),
+        ("timeZoneName", "short"),
+    ] {
+        let _ = js_sys::Reflect::set(&options, &name.into(), &value.into());
+    }
+    let date = js_sys::Date::new(&JsValue::from_f64(at.millis() as f64));
+    String::from(date.to_locale_string("en-GB", &options))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_readable_without_script() {
+        assert_eq!(
+            utc(Moment::from_millis(1_700_000_000_042)),
+            "2023-11-14 22:13:20 UTC"
+        );
+    }
+}

@@ -1,0 +1,92 @@
+//! States, channels and outcomes in words.
+
+use domain::{
+    state::RequestState,
+    submission::{Channel, SubmissionOutcome},
+};
+use leptos::prelude::*;
+
+/// A request's state: a sign, a word and a colour.
+#[component]
+pub fn State(
+    /// The state.
+    state: RequestState,
+) -> impl IntoView {
+    let class = format!("state state-{}", state.as_str());
+    view! {
+        <span class=class>
+            <span aria-hidden="true">{sign(state)}</span>
+            " "
+            {word(state)}
+        </span>
+    }
+}
+
+fn sign(state: RequestState) -> &'static str {
+    match state {
+        RequestState::PendingApproval => "◔",
+        RequestState::Queued => "○",
+        RequestState::Running => "◐",
+        RequestState::Succeeded => "✓",
+        RequestState::Failed => "✕",
+        RequestState::Canceled | RequestState::Rejected => "⊘",
+        RequestState::Unknown => "?",
+    }
+}
+
+/// The state as people read it.
+#[must_use]
+pub fn word(state: RequestState) -> &'static str {
+    match state {
+        RequestState::PendingApproval => "waits for approval",
+        RequestState::Queued => "queued",
+        RequestState::Running => "running",
+        RequestState::Succeeded => "succeeded",
+        RequestState::Failed => "failed",
+        RequestState::Canceled => "canceled",
+        RequestState::Rejected => "rejected",
+        RequestState::Unknown => "unknown",
+    }
+}
+
+/// What the state means for the person.
+#[must_use]
+pub fn meaning(state: RequestState) -> &'static str {
+    match state {
+        RequestState::PendingApproval => "It waits for a decision.",
+        RequestState::Queued => "It was accepted and waits for a worker.",
+        RequestState::Running => "A worker carries it out.",
+        RequestState::Succeeded => "It was carried out.",
+        RequestState::Failed => {
+            "It was not carried out, and nothing of it is left behind. Its name is free again."
+        }
+        RequestState::Canceled => "It was stopped. Its name is free again.",
+        RequestState::Rejected => "It was decided against.",
+        RequestState::Unknown => {
+            "Nobody can tell what became of it, so it holds its name until somebody decides."
+        }
+    }
+}
+
+/// The channel as people read it.
+#[must_use]
+pub fn door(channel: Channel) -> &'static str {
+    match channel {
+        Channel::Api => "API",
+        Channel::Form => "form",
+        Channel::Hook => "hook",
+    }
+}
+
+/// What an arrival's outcome means.
+#[must_use]
+pub fn outcome(outcome: SubmissionOutcome) -> &'static str {
+    match outcome {
+        SubmissionOutcome::First => "made the request",
+        SubmissionOutcome::Replayed => "a repeat: got the first answer",
+        SubmissionOutcome::Waited => "a repeat at the same moment: waited, got the first answer",
+        SubmissionOutcome::Mismatched => "same key, something else: refused",
+        SubmissionOutcome::Existing => "another key, already there: got this request",
+        SubmissionOutcome::Refused => "refused: nothing changed",
+    }
+}

@@ -1,0 +1,123 @@
+//! The arrivals of one request.
+
+use super::{
+    moment::When,
+    state::{door, outcome},
+};
+use domain::{
+    submission::SubmissionOutcome,
+    view::{SubmissionView, SubmissionsView},
+};
+use leptos::prelude::*;
+
+/// Every arrival of a request, oldest first.
+#[component]
+pub fn Submissions(
+    /// The arrivals.
+    submissions: SubmissionsView,
+) -> impl IntoView {
+    let only_counted = submissions.only_counted;
+    let rows = submissions
+        .results
+        .into_iter()
+        .map(|row| view! { <Row row/> })
+        .collect_view();
+    view! {
+        <div class="table" role="region" aria-label="Submissions" tabindex="0">
+            <table>
+                <thead>
+                    <tr>
+                        <th scope="col">"Arrived"</th>
+                        <th scope="col">"Outcome"</th>
+                        <th scope="col">"Asked for"</th>
+                        <th scope="col">"By"</th>
+                        <th scope="col">"Key"</th>
+                    </tr>
+                </thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
+        {(only_counted > 0).then(|| view! {
+            <p class="quiet">{only_counted} " more were counted only: one key keeps a bounded history."</p>
+        })}
+    }
+}
+
+#[component]
+fn Row(row: SubmissionView) -> impl IntoView {
+    let sender = match (&row.token, &row.address) {
+        (Some(token), Some(address)) => format!("token {token}, from {address}"),
+        (Some(token), None) => format!("token {token}"),
+        (None, Some(address)) => format!("from {address}"),
+        (None, None) => String::new(),
+    };
+    view! {
+        <tr>
+            <td><When at=row.at/></td>
+            <td>
+                <strong>{row.outcome.as_str()}</strong>
+                <br/>
+                <span class="quiet">{outcome(row.outcome)}{row.problem.map(|problem| format!(" ({problem})"))}</span>
+            </td>
+            <td>{row.operation}</td>
+            <td>
+                {row.sent_by} " by " {door(row.channel)}
+                <br/>
+                <span class="quiet">{sender}</span>
+            </td>
+            <td><code class="key">{row.key}</code></td>
+        </tr>
+    }
+}
+
+/// How many arrivals there were and what became of them, as `4 arrivals: 1 first, 3 replayed`.
+#[must_use]
+pub fn tally(submissions: &SubmissionsView) -> String {
+    let outcomes = [
+        SubmissionOutcome::First,
+        SubmissionOutcome::Replayed,
+        SubmissionOutcome::Waited,
+        SubmissionOutcome::Existing,
+        SubmissionOutcome::Mismatched,
+        SubmissionOutcome::Refused,
+    ];
+    let parts = outcomes.into_iter().filter_map(|outcome| {
+        let count = submissions
+            .results
+            .iter()
+            .filter(|row| row.outcome == outcome)
+            .count();
+        (count > 0).then(|| format!("{count} {}", outcome.as_str()))
+    });
+    let mut parts: Vec<String> = parts.collect();
+    if submissions.only_counted > 0 {
+        parts.push(format!("{} only counted", submissions.only_counted));
+    }
+    let arrivals = if submissions.total == 1 {
+        "arrival"
+    } else {
+        "arrivals"
+    };
+    format!("{} {arrivals}: {}", submissions.total, parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn arrivals_are_counted_by_outcome() {
+        let row = |outcome: &str| {
+            json!({"id": "01890a5d-ac96-774b-bcce-b302099a8057", "key": "k", "request_id": null, "operation": "create",
+                   "outcome": outcome, "problem": null, "channel": "form", "sent_by": "ann", "token": null,
+                   "address": null, "correlation_id": null, "at": "2026-01-31T12:00:00.000Z"})
+        };
+        let submissions = json!({"results": [row("first"), row("replayed"), row("replayed")], "total": 7, "only_counted": 4});
+        let submissions = serde_json::from_value(submissions).unwrap();
+        assert_eq!(
+            tally(&submissions),
+            "7 arrivals: 1 first, 2 replayed, 4 only counted"
+        );
+    }
+}

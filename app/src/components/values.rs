@@ -1,0 +1,36 @@
+//! Parameters and outputs as a list of names and values.
+
+use domain::{form::shown, view::Object};
+use leptos::prelude::*;
+use serde_json::Value;
+
+/// The members of an object.
+#[component]
+pub fn Members(
+    /// The object.
+    members: Object,
+) -> impl IntoView {
+    let rows = members.into_iter().map(|(name, value)| {
+        view! {
+            <div>
+                <dt>{name}</dt>
+                <dd><Shown value/></dd>
+            </div>
+        }
+    });
+    view! { <dl class="facts">{rows.collect_view()}</dl> }
+}
+
+/// One value: text as it is, several lines as a block.
+#[component]
+pub fn Shown(
+    /// The value.
+    value: Value,
+) -> impl IntoView {
+    let text = shown(&value);
+    if text.contains('\n') {
+        view! { <pre tabindex="0">{text}</pre> }.into_any()
+    } else {
+        view! { <code>{text}</code> }.into_any()
+    }
+}

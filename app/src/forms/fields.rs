@@ -1,0 +1,256 @@
+//! The inputs of an offering's form, made from its schema.
+
+use super::{
+    outgoing::{Values, parameter_field},
+    pattern::html_pattern,
+};
+use domain::form::{Field, FieldKind, shown};
+use leptos::prelude::*;
+use std::collections::BTreeMap;
+
+/// What is wrong, by field.
+pub type Misfits = BTreeMap<String, String>;
+
+/// What an input needs to know of the form around it.
+#[derive(Debug, Clone)]
+pub struct Around {
+    /// What it holds when the page is made.
+    pub values: Values,
+    /// What is wrong, by field.
+    pub misfits: Signal<Misfits>,
+}
+
+/// The `id` of the input of a field.
+pub fn input_id(field: &str) -> String {
+    format!(
+        "field-{}",
+        field.replace(|char: char| !char.is_ascii_alphanumeric(), "-")
+    )
+}
+
+/// A label, a hint, the message and the input, tied together for everybody.
+#[component]
+pub fn Labelled(
+    /// The field's name.
+    field: String,
+    /// Its title.
+    title: String,
+    /// What it means.
+    #[prop(optional_no_strip)]
+    help: Option<String>,
+    /// Whether it must be given.
+    #[prop(optional)]
+    required: bool,
+    /// What is wrong, by field.
+    misfits: Signal<Misfits>,
+    /// Whether it does not apply now.
+    #[prop(optional, into)]
+    hidden: Signal<bool>,
+    children: Children,
+) -> impl IntoView {
+    let id = input_id(&field);
+    let message = move || misfits.with(|misfits| misfits.get(&field).cloned());
+    view! {
+        <div class="field" hidden=move || hidden.get()>
+            <label for=id.clone()>
+                {title} {(!required).then(|| view! { <span class="quiet">" (optional)"</span> })}
+            </label>
+            {help.map(|help| view! { <p class="hint" id=format!("{id}-help")>{help}</p> })}
+            <p class="field-error" id=format!("{id}-error")>{message}</p>
+            {children()}
+        </div>
+    }
+}
+
+/// The input of one parameter.
+pub fn parameter(
+    field: &Field,
+    around: &Around,
+    secret: bool,
+    condition: Option<String>,
+    hidden: Signal<bool>,
+) -> AnyView {
+    let name = parameter_field(&field.name);
+    let misfits = around.misfits;
+    let help = [field.help.clone(), rule(&field.kind), condition]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" ");
+    let help = (!help.is_empty()).then_some(help);
+    let required = field.required && field.default.is_none();
+    let standing = around.values.get(&name).cloned();
+    if field.kind == FieldKind::Boolean {
+        let default = field.default == Some(serde_json::Value::Bool(true));
+        // An unticked box is not sent, so its absence means "no" once anything was sent at all.
+        let checked = if around.values.is_empty() {
+            default
+        } else {
+            standing.is_some()
+        };
+        return tick(field, name, checked, help, misfits, hidden);
+    }
+    let text = standing
+        .or_else(|| field.default.as_ref().map(shown))
+        .unwrap_or_default();
+    let (id, describes) = (input_id(&name), described_by(&name, help.is_some()));
+    let input = input(
+        field,
+        name.clone(),
+        text,
+        required,
+        secret,
+        Tied {
+            id,
+            describes,
+            misfits,
+            hidden,
+        },
+    );
+    view! {
+        <Labelled field=name title=field.title.clone() help=help required=required misfits=misfits hidden=hidden>
+            {input}
+        </Labelled>
+    }
+    .into_any()
+}
+
+/// What ties an input to its label, hint and message.
+struct Tied {
+    id: String,
+    describes: String,
+    misfits: Signal<Misfits>,
+    hidden: Signal<bool>,
+}
+
+/// The `aria-describedby` of a field's input: its message, and its hint if there is one.
+#[must_use]
+pub fn described_by(field: &str, help: bool) -> String {
+    let id = input_id(field);
+    if help {
+        format!("{id}-error {id}-help")
+    } else {
+        format!("{id}-error")
+    }
+}
+
+/// The `aria-invalid` of a field's input.
+pub fn invalid(misfits: Signal<Misfits>, field: &str) -> impl Fn() -> Option<&'static str> + Clone + use<> {
+    let field = field.to_owned();
+    move || {
+        misfits
+            .with(|misfits| misfits.contains_key(&field))
+            .then_some("true")
+    }
+}
+
+fn input(field: &Field, name: String, text: String, required: bool, secret: bool, tied: Tied) -> AnyView {
+    let Tied {
+        id,
+        describes,
+        misfits,
+        hidden,
+    } = tied;
+    let wrong = invalid(misfits, &name);
+    match &field.kind {
+        FieldKind::Choice(options) => {
+            let options = options.iter().map(shown).map(|option| {
+                let selected = option == text;
+                view! { <option value=option.clone() selected=selected>{option.clone()}</option> }
+            });
+            let empty = (text.is_empty() || !required).then(|| view! { <option value="">"Choose"</option> });
+            view! {
+                <select id=id name=name required=required disabled=hidden aria-invalid=wrong aria-describedby=describes>
+                    {empty} {options.collect_view()}
+                </select>
+            }
+            .into_any()
+        }
+        FieldKind::Lines | FieldKind::Json => view! {
+            <textarea
+                id=id name=name rows="4" spellcheck="false" required=required disabled=hidden aria-invalid=wrong
+                aria-describedby=describes
+            >
+                {text}
+            </textarea>
+        }
+        .into_any(),
+        FieldKind::Number { whole, minimum, maximum } => {
+            let step = if *whole { "1" } else { "any" };
+            let bound = |bound: &Option<f64>| bound.map(|bound| bound.to_string());
+            view! {
+                <input
+                    type="number" id=id name=name value=text step=step min=bound(minimum) max=bound(maximum)
+                    required=required disabled=hidden aria-invalid=wrong aria-describedby=describes
+                />
+            }
+            .into_any()
+        }
+        FieldKind::Text { min_length, max_length, pattern } => {
+            let pattern = html_pattern(pattern.as_deref(), *min_length, *max_length);
+            view! {
+                <input
+                    type=if secret { "password" } else { "text" } id=id name=name value=text pattern=pattern
+                    autocomplete=if secret { "new-password" } else { "off" } spellcheck="false" required=required
+                    disabled=hidden aria-invalid=wrong aria-describedby=describes
+                />
+            }
+            .into_any()
+        }
+        FieldKind::Boolean => ().into_any(),
+    }
+}
+
+fn tick(
+    field: &Field,
+    name: String,
+    checked: bool,
+    help: Option<String>,
+    misfits: Signal<Misfits>,
+    hidden: Signal<bool>,
+) -> AnyView {
+    let id = input_id(&name);
+    let (wrong, describes) = (invalid(misfits, &name), described_by(&name, help.is_some()));
+    let message = {
+        let name = name.clone();
+        move || misfits.with(|misfits| misfits.get(&name).cloned())
+    };
+    view! {
+        <div class="field" hidden=move || hidden.get()>
+            <div class="tick">
+                <input
+                    type="checkbox" id=id.clone() name=name value="true" checked=checked disabled=hidden
+                    aria-invalid=wrong aria-describedby=describes
+                />
+                <label for=id.clone()>{field.title.clone()}</label>
+            </div>
+            {help.map(|help| view! { <p class="hint" id=format!("{id}-help")>{help}</p> })}
+            <p class="field-error" id=format!("{id}-error")>{message}</p>
+        </div>
+    }
+    .into_any()
+}
+
+/// The rule of an input in words, where its looks do not tell it.
+fn rule(kind: &FieldKind) -> Option<String> {
+    match kind {
+        FieldKind::Number {
+            minimum: Some(least),
+            maximum: Some(most),
+            ..
+        } => Some(format!("From {least} to {most}.")),
+        FieldKind::Number {
+            minimum: Some(least), ..
+        } => Some(format!("At least {least}.")),
+        FieldKind::Number {
+            maximum: Some(most), ..
+        } => Some(format!("At most {most}.")),
+        FieldKind::Text {
+            max_length: Some(most),
+            ..
+        } => Some(format!("At most {most} characters.")),
+        FieldKind::Lines => Some("One on each line.".to_owned()),
+        FieldKind::Json => Some("Written as JSON.".to_owned()),
+        _ => None,
+    }
+}

@@ -1,0 +1,16 @@
+//! The guarded form: one request ID for each opened form, retries that keep it, and honest words about what is known.
+//!
+//! What happens next is decided in `machine`, without a browser; `driver` carries it out in one.
+
+mod browser;
+mod driver;
+pub mod fields;
+mod kept;
+pub mod machine;
+mod notes;
+pub mod outgoing;
+mod pattern;
+pub mod reply;
+pub mod view;
+
+pub use view::RequestForm;

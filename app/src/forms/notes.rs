@@ -1,0 +1,145 @@
+//! What the form says above its fields: a refusal, a doubt, a choice.
+
+use super::{
+    driver::{Driver, focus_field},
+    fields::input_id,
+    machine::{Phase, Question},
+    outgoing::field_of,
+};
+use domain::problem::Problem;
+use leptos::prelude::*;
+
+/// What the form says above its fields.
+pub(crate) fn note(phase: &Phase, driver: Driver, offering: &str, scripted: RwSignal<bool>) -> AnyView {
+    match phase {
+        Phase::Ready | Phase::Sending | Phase::Leaving => sent_before(driver, offering),
+        Phase::OutcomeUnknown { said } => view! {
+            <section class="note caution" aria-labelledby="unknown-title">
+                <h2 id="unknown-title">"The outcome is not known yet"</h2>
+                <p>
+                    "The form was sent, but no answer arrived here. The request may have been taken in or not. "
+                    "“Check again” sends it with the same request ID: if it was taken in, you get its first result, "
+                    "otherwise it is taken in now. It is never carried out twice."
+                </p>
+                {said.clone().map(|said| view! { <p>"The portal said last: " {said}</p> })}
+            </section>
+        }
+        .into_any(),
+        Phase::Refused { problem, doubtful } => refused(problem, *doubtful),
+        Phase::Asked(Question::Reused(problem)) => reused(problem, driver, scripted),
+        Phase::Asked(Question::Duplicate(problem)) => duplicate(problem, driver),
+    }
+}
+
+fn sent_before(driver: Driver, offering: &str) -> AnyView {
+    let request = driver.machine.read().request().map(str::to_owned);
+    let fresh = format!("/offerings/{offering}/new");
+    request
+        .map(|request| {
+            view! {
+                <section class="note">
+                    <p>
+                        "This form led to " <a href=format!("/requests/{request}")>"a request"</a>
+                        " already. Sending it again shows that one. For another, "
+                        <a href=fresh rel="external">"open a fresh form"</a> "."
+                    </p>
+                </section>
+            }
+        })
+        .into_any()
+}
+
+fn refused(problem: &Problem, doubtful: bool) -> AnyView {
+    let errors = problem.errors.iter().map(|error| {
+        let detail = error.detail.clone();
+        match field_of(&error.pointer) {
+            Some(field) => {
+                let label = field.strip_prefix("p.").unwrap_or(&field).to_owned();
+                view! {
+                    <li>
+                        <a
+                            href=format!("#{}", input_id(&field)) rel="external"
+                            on:click=move |event| {
+                                event.prevent_default();
+                                focus_field(&field);
+                            }
+                        >
+                            {label}
+                        </a>
+                        ": " {detail}
+                    </li>
+                }
+                .into_any()
+            }
+            None => view! { <li>{error.pointer.clone()} ": " {detail}</li> }.into_any(),
+        }
+    });
+    let errors = errors.collect_view();
+    let some = !problem.errors.is_empty();
+    let differs = problem.differs.join(", ");
+    view! {
+        <section class="note wrong" aria-labelledby="refused-title">
+            <h2 id="refused-title">{problem.title.clone()}</h2>
+            <p>{problem.detail.clone()}</p>
+            {some.then(|| view! { <ul>{errors}</ul> })}
+            {(!differs.is_empty()).then(|| view! { <p>"What differs: " {differs} "."</p> })}
+            {earlier(problem)}
+            {doubtful.then(|| view! {
+                <p>"An earlier try got no answer and may have arrived. Look at your requests before you open a fresh form."</p>
+            })}
+        </section>
+    }
+    .into_any()
+}
+
+fn earlier(problem: &Problem) -> Option<impl IntoView + use<>> {
+    problem.request.as_ref().map(|link| {
+        view! { <p><a href=format!("/requests/{}", link.id)>"Open the earlier request"</a></p> }
+    })
+}
+
+fn reused(problem: &Problem, driver: Driver, scripted: RwSignal<bool>) -> AnyView {
+    let differs = problem.differs.join(", ");
+    view! {
+        <section class="note caution" aria-labelledby="reused-title">
+            <h2 id="reused-title">"This form was sent before, as something else"</h2>
+            <p>{problem.detail.clone()}</p>
+            {(!differs.is_empty()).then(|| view! { <p>"What differs: " {differs} "."</p> })}
+            <p>"Nothing was changed now. Open what was requested first, or send what stands here as a new request."</p>
+            <div class="actions">
+                {earlier(problem)}
+                {move || scripted.get().then(|| view! {
+                    <button
+                        type="button" disabled=move || !driver.machine.read().is_ready()
+                        on:click=move |_| driver.submit_as_new()
+                    >
+                        "Send as a new request"
+                    </button>
+                })}
+            </div>
+        </section>
+    }
+    .into_any()
+}
+
+fn duplicate(problem: &Problem, driver: Driver) -> AnyView {
+    let reason = RwSignal::new(String::new());
+    view! {
+        <section class="note caution" aria-labelledby="duplicate-title">
+            <h2 id="duplicate-title">{problem.title.clone()}</h2>
+            <p>{problem.detail.clone()}</p>
+            {earlier(problem)}
+            <div class="field">
+                <label for="duplicate-reason">"Why another one is wanted"</label>
+                <input type="text" id="duplicate-reason" autocomplete="off" bind:value=reason/>
+            </div>
+            <button
+                type="button" disabled=move || reason.read().trim().is_empty() || !driver.machine.read().is_ready()
+                on:click=move |_| driver.submit_anyway(reason.get_untracked())
+            >
+                "Request anyway"
+            </button>
+        </section>
+    }
+    .into_any()
+}

@@ -1,0 +1,177 @@
+//! `/requests/{id}`: one request: where it stands, what happened, what came of it, and who asked for it how often.
+
+pub mod history;
+mod live;
+pub mod steps;
+
+use super::load;
+use crate::{
+    components::{
+        moment::When,
+        secret::Secret,
+        state::{State, door, meaning},
+        submissions::{Submissions, tally},
+        told::Said,
+        values::Members,
+    },
+    rpc::requests::{RequestPage, see_request},
+};
+use domain::{state::RequestState, view::RequestView};
+use history::History;
+use leptos::prelude::*;
+use leptos_meta::Title;
+use leptos_router::hooks::{use_params_map, use_query_map};
+use steps::NextSteps;
+
+/// The page of a request.
+#[component]
+pub fn Request() -> impl IntoView {
+    let params = use_params_map();
+    let page = Resource::new_blocking(move || params.read().get("id").unwrap_or_default(), see_request);
+    load(page, |page| view! { <Live page/> })
+}
+
+/// The request as it stands now, kept up to date while it is under way.
+#[component]
+fn Live(page: RequestPage) -> impl IntoView {
+    let name = page.request.name.to_string();
+    let flash = page.flash.clone();
+    let page = RwSignal::new(page);
+    live::follow(page);
+    let request = Memo::new(move |_| page.read().request.clone());
+    let state = Memo::new(move |_| request.read().state);
+    let submissions = Memo::new(move |_| page.read().submissions.clone());
+    view! {
+        <Title text=format!("Request {name}")/>
+        <nav class="crumbs" aria-label="Where this is"><a href="/requests">"My requests"</a></nav>
+        <h1>"Request: " {name}</h1>
+        <Repeated/>
+        <Said flash/>
+        <div class="standing" role="status">
+            <p>{move || view! { <State state=state.get()/> }} " " {move || meaning(state.get())}</p>
+            {move || request.read().reason.clone().map(|reason| view! { <p>{reason}</p> })}
+        </div>
+        {move || (!state.get().is_final()).then(|| view! {
+            <noscript>
+                <p class="quiet">"This page does not change by itself without script. Load it again to see what is new."</p>
+            </noscript>
+        })}
+        <NextSteps page/>
+        <h2>"What came of it"</h2>
+        {move || view! { <Outcome request=request.get() reveal=page.read_untracked().next.reveal/> }}
+        <h2>"What was asked for"</h2>
+        {move || view! { <Facts request=request.get()/> }}
+        <h2>"What happened"</h2>
+        <History page/>
+        <h2>"Submissions"</h2>
+        <p>
+            "Every arrival of this request. Only the first made it; the others changed nothing. "
+            <span class="quiet">{move || tally(&submissions.read())}</span>
+        </p>
+        {move || view! { <Submissions submissions=submissions.get()/> }}
+    }
+}
+
+/// Says that the page is the first result of something sent before.
+#[component]
+fn Repeated() -> impl IntoView {
+    let query = use_query_map();
+    let (repeat, existing) =
+        query.with_untracked(|query| (query.get("repeat").is_some(), query.get("existing").is_some()));
+    view! {
+        {repeat.then(|| view! {
+            <p class="note" id="repeat">
+                "This was sent before. Here is its first result: one request, however often it was sent. Nothing was made twice."
+            </p>
+        })}
+        {existing.then(|| view! {
+            <p class="note" id="existing">
+                "This is there already, just as you asked for it. Here is the request that made it. Nothing was made twice."
+            </p>
+        })}
+    }
+}
+
+#[component]
+fn Outcome(request: RequestView, reveal: bool) -> impl IntoView {
+    let succeeded = request.state == RequestState::Succeeded;
+    let (team, kind, name) = (
+        request.team.to_string(),
+        request.resource_type.to_string(),
+        request.name.to_string(),
+    );
+    let resource = format!("/teams/{team}/resources#{kind}-{name}");
+    let nothing = request.outputs.is_empty() && (request.secret_outputs.is_empty() || !succeeded);
+    let secrets = request
+        .secret_outputs
+        .into_iter()
+        .filter(|_| succeeded)
+        .map(|output| {
+            view! { <Secret team=team.clone() kind=kind.clone() resource=name.clone() output may=reveal/> }
+        });
+    let secrets = secrets.collect_view();
+    view! {
+        {nothing.then(|| view! {
+            <p class="quiet">
+                {if request.state.is_final() { "No outputs." } else { "Nothing yet. Outputs appear here once it is carried out." }}
+            </p>
+        })}
+        <Members members=request.outputs/>
+        <dl class="facts">{secrets}</dl>
+        {succeeded.then(|| view! { <p><a href=resource>"Open the resource"</a></p> })}
+    }
+}
+
+#[component]
+fn Facts(request: RequestView) -> impl IntoView {
+    let labels = request
+        .labels
+        .into_iter()
+        .map(|(key, value)| view! { <li><code>{format!("{key}:{value}")}</code></li> });
+    let labels = labels.collect_view();
+    view! {
+        <Members members=request.parameters/>
+        <dl class="facts">
+            <div>
+                <dt>"Offering"</dt>
+                <dd>{request.offering.to_string()} ", version " {request.offering_version}</dd>
+            </div>
+            <div>
+                <dt>"Team"</dt>
+                <dd>{request.team.to_string()}</dd>
+            </div>
+            <div>
+                <dt>"Action"</dt>
+                <dd>{request.action} ", attempt " {request.attempt}</dd>
+            </div>
+            <div>
+                <dt>"Requested by"</dt>
+                <dd>{request.requested_by} " by " {door(request.channel)} ", " <When at=request.created_at/></dd>
+            </div>
+            {request.finished_at.map(|at| view! {
+                <div>
+                    <dt>"Finished"</dt>
+                    <dd><When at/></dd>
+                </div>
+            })}
+            <div>
+                <dt>"Request ID"</dt>
+                <dd><code>{request.id.to_string()}</code></dd>
+            </div>
+            <div>
+                <dt>"Correlation ID"</dt>
+                <dd><code>{request.correlation_id}</code></dd>
+            </div>
+            {request.parent_id.map(|parent| view! {
+                <div>
+                    <dt>"Descends from"</dt>
+                    <dd><a href=format!("/requests/{parent}")>{parent.to_string()}</a></dd>
+                </div>
+            })}
+            <div>
+                <dt>"Labels"</dt>
+                <dd><ul class="plain-list">{labels}</ul></dd>
+            </div>
+        </dl>
+    }
+}

@@ -1,0 +1,44 @@
+//! The history of a request: states, steps and the lines that its program wrote.
+
+use crate::{
+    components::{
+        moment::When,
+        state::{State, word},
+    },
+    rpc::requests::RequestPage,
+};
+use domain::view::{EventEntry, EventView};
+use leptos::prelude::*;
+
+/// Everything that happened to a request, oldest first.
+#[component]
+pub fn History(
+    /// The page.
+    page: RwSignal<RequestPage>,
+) -> impl IntoView {
+    let none = Memo::new(move |_| page.read().events.is_empty());
+    view! {
+        {move || none.get().then(|| view! { <p class="quiet">"Nothing yet."</p> })}
+        <ol class="events" id="events">
+            <For each=move || page.read().events.clone() key=|event| event.seq let:event>
+                <Entry event/>
+            </For>
+        </ol>
+    }
+}
+
+#[component]
+fn Entry(event: EventView) -> impl IntoView {
+    let class = format!("event event-{}", event.entry.name());
+    let attempt = (event.attempt > 1).then(|| format!(" (attempt {})", event.attempt));
+    let what = match event.entry {
+        EventEntry::State { state, reason } => view! {
+            <span><State state/> <span class="visually-hidden">{format!("The state became {}.", word(state))}</span></span>
+            {reason.map(|reason| view! { <span>" " {reason}</span> })}
+        }
+        .into_any(),
+        EventEntry::Step { step, detail } => view! { <strong>{step}</strong> <span>" " {detail}</span> }.into_any(),
+        EventEntry::Log { line } => view! { <code>{line}</code> }.into_any(),
+    };
+    view! { <li class=class><When at=event.at/> <span class="what">{what} <span class="quiet">{attempt}</span></span></li> }
+}

@@ -1,0 +1,79 @@
+//! What a person may do about a request next. Plain forms, each with its own key, so that a second click changes
+//! nothing.
+
+use crate::rpc::requests::RequestPage;
+use domain::state::Resolution;
+use leptos::prelude::*;
+
+/// The next steps, as far as there are any for this person now.
+#[component]
+pub fn NextSteps(
+    /// The page.
+    page: RwSignal<RequestPage>,
+) -> impl IntoView {
+    let next = Memo::new(move |_| {
+        let page = page.read();
+        (page.request.id.to_string(), page.next.clone())
+    });
+    move || {
+        let (id, next) = next.get();
+        let action = |step: &str| format!("/requests/{id}/{step}");
+        view! {
+            {next.cancel.map(|key| view! {
+                <form method="post" action=action("cancel") class="actions">
+                    <input type="hidden" name="request_id" value=key/>
+                    <button type="submit" class="danger">"Cancel the request"</button>
+                    <span class="quiet">"A running program is stopped and what it made is taken away."</span>
+                </form>
+            })}
+            {next.retry.map(|key| view! {
+                <form method="post" action=action("retry") class="actions">
+                    <input type="hidden" name="request_id" value=key/>
+                    <button type="submit" class="primary">"Try again"</button>
+                    <span class="quiet">"Opens the next attempt of this same request."</span>
+                </form>
+            })}
+            {next.resolve.map(|key| view! { <Resolve key action=action("resolve")/> })}
+        }
+    }
+}
+
+#[component]
+fn Resolve(key: String, action: String) -> impl IntoView {
+    let choices = [
+        (
+            Resolution::Adopt,
+            "Adopt",
+            "The thing is there and ours: take it as done.",
+        ),
+        (
+            Resolution::Retry,
+            "Look and try again",
+            "Look once more; carry it out if it is not there.",
+        ),
+        (
+            Resolution::Abandon,
+            "Abandon",
+            "Nothing of it is wanted or left: close it as failed and free its name.",
+        ),
+    ];
+    let choices = choices.map(|(resolution, title, meaning)| {
+        view! {
+            <li>
+                <button type="submit" name="resolution" value=resolution.as_str()>{title}</button>
+                " "
+                <span class="quiet">{meaning}</span>
+            </li>
+        }
+    });
+    view! {
+        <section class="note caution" aria-labelledby="resolve-title">
+            <h2 id="resolve-title">"Somebody has to decide"</h2>
+            <p>"Look at the system itself first, then say what became of it."</p>
+            <form method="post" action=action>
+                <input type="hidden" name="request_id" value=key/>
+                <ul class="plain-list">{choices.into_iter().collect_view()}</ul>
+            </form>
+        </section>
+    }
+}

@@ -1,0 +1,80 @@
+//! `/teams/{team}/resources`: what a team has.
+
+use super::{cursor, load};
+use crate::{
+    components::{listing::Pager, moment::When, secret::Secret, values::Members},
+    rpc::team::resources,
+};
+use domain::view::ResourceView;
+use leptos::prelude::*;
+use leptos_meta::Title;
+use leptos_router::hooks::use_params_map;
+
+/// The resources of a team.
+#[component]
+pub fn Resources() -> impl IntoView {
+    let params = use_params_map();
+    let team = Memo::new(move |_| params.read().get("team").unwrap_or_default());
+    let cursor = cursor();
+    let page = Resource::new_blocking(
+        move || (team.get(), cursor()),
+        |(team, cursor)| resources(team, cursor),
+    );
+    load(page, move |shown| {
+        let team = team.get_untracked();
+        let (page, reveal) = (shown.page, shown.reveal);
+        let empty = page.results.is_empty();
+        let at_least = page.total_is.is_some();
+        let path = format!("/teams/{team}/resources");
+        let cards = page
+            .results
+            .into_iter()
+            .map(|resource| view! { <Card resource reveal/> })
+            .collect_view();
+        view! {
+            <Title text=format!("Resources of team {team}")/>
+            <h1>"Resources of team " {team}</h1>
+            {if empty {
+                view! { <p class="note">"The team has nothing yet. " <a href="/">"Choose something from the catalog."</a></p> }
+                    .into_any()
+            } else {
+                view! {
+                    <ul class="cards">{cards}</ul>
+                    <Pager total=page.total at_least what="resources" path next=page.next/>
+                }
+                .into_any()
+            }}
+        }
+    })
+}
+
+#[component]
+fn Card(resource: ResourceView, reveal: bool) -> impl IntoView {
+    let active = resource.state == "active";
+    let (team, kind, name) = (
+        resource.team.to_string(),
+        resource.resource_type.to_string(),
+        resource.name.to_string(),
+    );
+    let secrets = resource.secret_outputs.into_iter().map(|output| {
+        view! { <Secret team=team.clone() kind=kind.clone() resource=name.clone() output may=reveal/> }
+    });
+    let secrets = secrets.collect_view();
+    let some_outputs = !resource.outputs.is_empty();
+    view! {
+        <li class="card" id=format!("{}-{}", kind, name)>
+            <h2>{name.clone()}</h2>
+            <p class="quiet">
+                {kind.clone()} ", version " {resource.version} ", since " <When at=resource.created_at/> ". "
+                <a href=format!("/requests/{}", resource.created_by.id)>"The request that made it"</a>
+            </p>
+            {(!active).then(|| view! { <p class="note">"It is being made."</p> })}
+            {some_outputs.then(|| view! { <Members members=resource.outputs/> })}
+            <dl class="facts">{secrets}</dl>
+            <details>
+                <summary>"Parameters"</summary>
+                <Members members=resource.parameters/>
+            </details>
+        </li>
+    }
+}

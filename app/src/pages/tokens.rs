@@ -1,0 +1,111 @@
+//! `/tokens`: one's own API tokens.
+
+use super::load;
+use crate::{
+    components::{moment::When, told::Said},
+    rpc::team::{TokensPage, tokens},
+};
+use domain::view::TokenView;
+use leptos::prelude::*;
+use leptos_meta::Title;
+
+/// The person's tokens.
+#[component]
+pub fn Tokens() -> impl IntoView {
+    let page = Resource::new_blocking(|| (), |()| tokens());
+    load(page, |page| {
+        let TokensPage {
+            tokens,
+            form_id,
+            mut flash,
+        } = page;
+        let fresh = flash.token.take().and_then(|made| made.token);
+        let empty = tokens.is_empty();
+        let rows = tokens
+            .into_iter()
+            .map(|(token, key)| view! { <Row token key/> })
+            .collect_view();
+        view! {
+            <Title text="Tokens"/>
+            <h1>"API tokens"</h1>
+            <p class="lead">
+                "A token lets a script act as you: send it as " <code>"Authorization: Bearer …"</code> "."
+            </p>
+            <Said flash/>
+            {fresh.map(|token| view! {
+                <section class="note good" aria-labelledby="new-token">
+                    <h2 id="new-token">"Your new token"</h2>
+                    <p>"It is shown this once. Copy it now."</p>
+                    <p><code class="key" id="token">{token}</code></p>
+                </section>
+            })}
+            <h2>"Make a token"</h2>
+            <form class="stack narrow" method="post" action="/tokens">
+                <input type="hidden" name="request_id" value=form_id/>
+                <div class="field">
+                    <label for="token-label">"What it is for"</label>
+                    <input type="text" id="token-label" name="label" required autocomplete="off"/>
+                </div>
+                <div class="field">
+                    <label for="token-expires">"It ends after"</label>
+                    <select id="token-expires" name="expires">
+                        <option value="7d">"7 days"</option>
+                        <option value="30d">"30 days"</option>
+                        <option value="90d" selected>"90 days"</option>
+                        <option value="365d">"365 days"</option>
+                    </select>
+                </div>
+                <div class="actions"><button type="submit" class="primary">"Make token"</button></div>
+            </form>
+            <h2>"Your tokens"</h2>
+            {if empty {
+                view! { <p class="note">"You have no token. Make one above for your first script."</p> }.into_any()
+            } else {
+                view! {
+                    <div class="table" role="region" aria-label="Your tokens" tabindex="0">
+                        <table>
+                            <thead>
+                                <tr>
+                                    <th scope="col">"What it is for"</th>
+                                    <th scope="col">"Made"</th>
+                                    <th scope="col">"Ends"</th>
+                                    <th scope="col">"Last used"</th>
+                                    <th scope="col">"Revoke"</th>
+                                </tr>
+                            </thead>
+                            <tbody>{rows}</tbody>
+                        </table>
+                    </div>
+                }
+                .into_any()
+            }}
+        }
+    })
+}
+
+#[component]
+fn Row(token: TokenView, key: String) -> impl IntoView {
+    let revoke = format!("/tokens/{}/revoke", token.id);
+    let label = format!("Revoke {}", token.label);
+    view! {
+        <tr>
+            <th scope="row">{token.label}</th>
+            <td><When at=token.created_at/></td>
+            <td><When at=token.expires_at/></td>
+            <td>{match token.last_used_at {
+                Some(at) => view! { <When at/> }.into_any(),
+                None => view! { <span class="quiet">"never"</span> }.into_any(),
+            }}</td>
+            <td>{match token.revoked_at {
+                Some(at) => view! { "revoked " <When at/> }.into_any(),
+                None => view! {
+                    <form method="post" action=revoke>
+                        <input type="hidden" name="request_id" value=key/>
+                        <button type="submit" class="danger" aria-label=label>"Revoke"</button>
+                    </form>
+                }
+                .into_any(),
+            }}</td>
+        </tr>
+    }
+}

@@ -1,0 +1,168 @@
+//! What the pages about requests show.
+
+use super::Answer;
+use crate::context::Flash;
+use domain::view::{EventView, Page, RequestView, SubmissionsView};
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// How many requests a page of a list shows.
+#[cfg(feature = "ssr")]
+const PAGE_SIZE: u32 = 25;
+
+/// How many entries of its history a request's page shows, at least, before it stops reading on.
+#[cfg(feature = "ssr")]
+const MOST_EVENTS: usize = 2_000;
+
+/// One request with all that its page shows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RequestPage {
+    /// The request.
+    pub request: RequestView,
+    /// Its history, oldest first.
+    pub events: Vec<EventView>,
+    /// Every arrival of it.
+    pub submissions: SubmissionsView,
+    /// What the person may do about it now, each with the key that its form sends.
+    pub next: NextSteps,
+    /// What the last form post has to say.
+    pub flash: Flash,
+}
+
+/// What a person may do about a request. Each step holds the key of the form that takes it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NextSteps {
+    /// Stop it.
+    pub cancel: Option<String>,
+    /// Open its next attempt.
+    pub retry: Option<String>,
+    /// Say what became of it.
+    pub resolve: Option<String>,
+    /// Whether secret outputs may be seen.
+    pub reveal: bool,
+}
+
+/// One request.
+#[server(prefix = "/rpc", endpoint = "request")]
+pub async fn see_request(
+    /// The request's ID.
+    id: String,
+) -> Answer<RequestPage> {
+    use super::asked;
+    use domain::{role::TeamAct, state::RequestState};
+
+    let (asking, caller) = asked::caller()?;
+    let portal = &asking.portal;
+    let request = portal.request(&caller, &id).await.map_err(asked::refusal)?;
+    let mut events: Vec<EventView> = Vec::new();
+    loop {
+        let after = events.last().map_or(0, |event| event.seq);
+        let more = portal.events(&caller, &id, after).await.map_err(asked::refusal)?;
+        let done = more.is_empty() || events.len() >= MOST_EVENTS;
+        events.extend(more);
+        if done {
+            break;
+        }
+    }
+    let submissions = portal.submissions(&caller, &id).await.map_err(asked::refusal)?;
+    let step = |act, states: &[RequestState]| {
+        (caller.may(act, &request.team) && states.contains(&request.state)).then(|| asking.form_id())
+    };
+    let unfinished = [
+        RequestState::PendingApproval,
+        RequestState::Queued,
+        RequestState::Running,
+    ];
+    let next = NextSteps {
+        cancel: step(TeamAct::Request, &unfinished),
+        retry: step(TeamAct::Request, &[RequestState::Failed]),
+        resolve: step(TeamAct::Resolve, &[RequestState::Unknown]),
+        reveal: caller.may(TeamAct::Reveal, &request.team),
+    };
+    Ok(RequestPage {
+        next,
+        request,
+        events,
+        submissions,
+        flash: use_context::<Flash>().unwrap_or_default(),
+    })
+}
+
+/// The person's own requests, newest first.
+#[server(prefix = "/rpc", endpoint = "my-requests")]
+pub async fn my_requests(
+    /// Where the page begins.
+    cursor: Option<String>,
+) -> Answer<Page<RequestView>> {
+    use super::asked;
+    use portal::{RequestQuery, Scope};
+
+    let (asking, caller) = asked::caller()?;
+    let query = RequestQuery {
+        scope: Scope::Mine,
+        size: PAGE_SIZE,
+        cursor,
+        ..Default::default()
+    };
+    asking
+        .portal
+        .requests(&caller, query)
+        .await
+        .map_err(asked::refusal)
+}
+
+/// One request in the administrators' history, with every arrival of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HistoryRow {
+    /// The request.
+    pub request: RequestView,
+    /// Every arrival of it.
+    pub submissions: SubmissionsView,
+}
+
+/// All requests with their repeats, newest first; for administrators.
+#[server(prefix = "/rpc", endpoint = "history")]
+pub async fn history(
+    /// Where the page begins.
+    cursor: Option<String>,
+) -> Answer<Page<HistoryRow>> {
+    use super::asked;
+    use domain::problem::ProblemKind;
+    use portal::{RequestQuery, Scope};
+
+    let (asking, caller) = asked::caller()?;
+    if !caller.is_admin() {
+        let refused = portal::Error::new(
+            ProblemKind::Forbidden,
+            "The history of all teams is for administrators.",
+        );
+        return Err(asked::refusal(refused));
+    }
+    let query = RequestQuery {
+        scope: Scope::All,
+        size: PAGE_SIZE,
+        cursor,
+        ..Default::default()
+    };
+    let page = asking
+        .portal
+        .requests(&caller, query)
+        .await
+        .map_err(asked::refusal)?;
+    let mut results = Vec::with_capacity(page.results.len());
+    for request in page.results {
+        let id = request.id.to_string();
+        let submissions = asking
+            .portal
+            .submissions(&caller, &id)
+            .await
+            .map_err(asked::refusal)?;
+        results.push(HistoryRow { request, submissions });
+    }
+    Ok(Page {
+        results,
+        total: page.total,
+        total_is: page.total_is,
+        next: page.next,
+    })
+}
