@@ -63,9 +63,17 @@ pub enum FieldKind {
 /// A schema may give an order of its own by `x-order`, a list of names.
 #[must_use]
 pub fn fields(schema: &Value) -> Vec<Field> {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Vec::new() };
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return Vec::new();
+    };
     let names = |keyword: &str| -> Vec<&str> {
-        schema.get(keyword).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
+        schema
+            .get(keyword)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect()
     };
     let (order, required) = (names("x-order"), names("required"));
     let place = |name: &str| {
@@ -111,14 +119,19 @@ fn kind(property: &Value) -> FieldKind {
             maximum: number("maximum"),
         },
         Some("boolean") => FieldKind::Boolean,
-        Some("array") if property.pointer("/items/type").and_then(Value::as_str) == Some("string") => FieldKind::Lines,
+        Some("array") if property.pointer("/items/type").and_then(Value::as_str) == Some("string") => {
+            FieldKind::Lines
+        }
         _ => FieldKind::Json,
     }
 }
 
 fn visible_when(property: &Value) -> Option<(String, Value)> {
     let condition = property.get(VISIBLE_WHEN)?.as_object()?;
-    condition.iter().next().map(|(name, value)| (name.clone(), value.clone()))
+    condition
+        .iter()
+        .next()
+        .map(|(name, value)| (name.clone(), value.clone()))
 }
 
 /// Whether the parameter of this schema applies while the others have these values (defaults included).
@@ -145,9 +158,12 @@ pub fn typed(schema: &Value, sent: impl Fn(&str) -> Option<String>) -> Object {
         .iter()
         .filter(|field| {
             field.visible_when.as_ref().is_some_and(|(other, value)| {
-                let standing = parameters
-                    .get(other)
-                    .or_else(|| fields.iter().find(|f| f.name == *other).and_then(|f| f.default.as_ref()));
+                let standing = parameters.get(other).or_else(|| {
+                    fields
+                        .iter()
+                        .find(|f| f.name == *other)
+                        .and_then(|f| f.default.as_ref())
+                });
                 standing != Some(value)
             })
         })
@@ -170,12 +186,17 @@ fn typed_value(field: &Field, sent: Option<String>) -> Option<Value> {
             Ok(number @ Value::Number(_)) => number,
             _ => Value::String(text),
         },
-        FieldKind::Choice(options) => {
-            options.iter().find(|option| shown(option) == text).cloned().unwrap_or(Value::String(text))
-        }
-        FieldKind::Lines => {
-            text.lines().map(str::trim).filter(|line| !line.is_empty()).map(Value::from).collect()
-        }
+        FieldKind::Choice(options) => options
+            .iter()
+            .find(|option| shown(option) == text)
+            .cloned()
+            .unwrap_or(Value::String(text)),
+        FieldKind::Lines => text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .map(Value::from)
+            .collect(),
         FieldKind::Json => crate::json::read(text.as_bytes()).unwrap_or(Value::String(text)),
     })
 }
@@ -185,9 +206,11 @@ fn typed_value(field: &Field, sent: Option<String>) -> Option<Value> {
 pub fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Array(items) if items.iter().all(Value::is_string) => {
-            items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
-        }
+        Value::Array(items) if items.iter().all(Value::is_string) => items
+            .iter()
+            .filter_map(Value::as_str)
+            .collect::<Vec<_>>()
+            .join("\n"),
         other => other.to_string(),
     }
 }
@@ -214,15 +237,23 @@ mod tests {
 
     fn typed_from(pairs: &[(&str, &str)]) -> Value {
         Value::Object(typed(&schema(), |name| {
-            pairs.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned())
+            pairs
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, text)| (*text).to_owned())
         }))
     }
 
     #[test]
     fn strings_of_a_form_are_typed_by_the_schema() {
         let sent = [
-            ("count", " 3 "), ("size", "large"), ("names", "a\r\n\n b "), ("public", "on"), ("ratio", "0.5"),
-            ("reason", "because"), ("extra", "{\"a\":1}"),
+            ("count", " 3 "),
+            ("size", "large"),
+            ("names", "a\r\n\n b "),
+            ("public", "on"),
+            ("ratio", "0.5"),
+            ("reason", "because"),
+            ("extra", "{\"a\":1}"),
         ];
         assert_eq!(
             typed_from(&sent),
@@ -233,7 +264,10 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_kept_for_the_check_and_what_is_hidden_is_not_sent() {
-        assert_eq!(typed_from(&[("count", "three"), ("reason", "x")]), json!({"count": "three", "public": false}));
+        assert_eq!(
+            typed_from(&[("count", "three"), ("reason", "x")]),
+            json!({"count": "three", "public": false})
+        );
         assert_eq!(typed_from(&[]), json!({"public": false}));
     }
 

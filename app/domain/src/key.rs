@@ -15,7 +15,9 @@ pub struct SubmissionKey(String);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// No key, or an empty or blank one.
-    #[error("send an Idempotency-Key of your own making with this call; a repeat with the same key is then answered with the first result")]
+    #[error(
+        "send an Idempotency-Key of your own making with this call; a repeat with the same key is then answered with the first result"
+    )]
     Missing,
     /// More than [`MAX_KEY_LENGTH`] characters.
     #[error("the key has more than 255 characters")]
@@ -24,7 +26,9 @@ pub enum KeyError {
     #[error("the key may hold visible ASCII characters only, without blanks")]
     NotVisibleAscii,
     /// A quoted key that does not end, or escapes something other than `"` and `\`.
-    #[error("the quoted key is not a structured-field string: it needs a closing quote, and only \\\" and \\\\ are escapes")]
+    #[error(
+        "the quoted key is not a structured-field string: it needs a closing quote, and only \\\" and \\\\ are escapes"
+    )]
     BadQuoting,
     /// More than one key with one submission.
     #[error("the key was sent more than once")]
@@ -49,7 +53,9 @@ impl SubmissionKey {
         if bare.len() > MAX_KEY_LENGTH {
             return Err(KeyError::TooLong);
         }
-        String::from_utf8(bare).map(Self).map_err(|_| KeyError::NotVisibleAscii)
+        String::from_utf8(bare)
+            .map(Self)
+            .map_err(|_| KeyError::NotVisibleAscii)
     }
 
     /// Reads the one key among the values of a header that may be absent or sent twice.

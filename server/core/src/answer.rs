@@ -32,7 +32,9 @@ impl AnswerKind {
     /// The kind with this word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
-        [Self::Accepted, Self::Created, Self::Done, Self::NoContent].into_iter().find(|kind| kind.as_str() == word)
+        [Self::Accepted, Self::Created, Self::Done, Self::NoContent]
+            .into_iter()
+            .find(|kind| kind.as_str() == word)
     }
 }
 
@@ -51,9 +53,18 @@ pub struct Answer {
 
 impl Answer {
     /// An answer that shows `shown`.
-    pub fn showing(kind: AnswerKind, location: Option<String>, shown: &impl Serialize) -> crate::Result<Self> {
+    pub fn showing(
+        kind: AnswerKind,
+        location: Option<String>,
+        shown: &impl Serialize,
+    ) -> crate::Result<Self> {
         let body = serde_json::to_vec(shown).map_err(crate::Error::internal)?;
-        Ok(Self { kind, location, etag: None, body: body.into() })
+        Ok(Self {
+            kind,
+            location,
+            etag: None,
+            body: body.into(),
+        })
     }
 
     /// An answer that shows a request.
@@ -64,7 +75,12 @@ impl Answer {
     /// An answer with nothing to show.
     #[must_use]
     pub fn empty() -> Self {
-        Self { kind: AnswerKind::NoContent, location: None, etag: None, body: Bytes::new() }
+        Self {
+            kind: AnswerKind::NoContent,
+            location: None,
+            etag: None,
+            body: Bytes::new(),
+        }
     }
 }
 

@@ -39,9 +39,14 @@ pub struct SystemClock {
 }
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "the one place that asks the machine for the time")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that asks the machine for the time"
+    )]
     fn now(&self) -> Moment {
-        let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let since_epoch = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
         let millis = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
         Moment::from_millis(millis.saturating_add(self.offset_millis))
     }
@@ -52,7 +57,10 @@ impl Clock for SystemClock {
 pub struct SystemIds;
 
 impl Ids for SystemIds {
-    #[expect(clippy::disallowed_methods, reason = "the one place that asks the machine for randomness")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that asks the machine for randomness"
+    )]
     fn fill(&self, bytes: &mut [u8]) {
         if let Err(error) = getrandom::fill(bytes) {
             // Without randomness neither keys nor tokens can be made, so nothing sensible can go on.

@@ -24,7 +24,10 @@ impl From<StoreError> for Error {
             StoreError::Unavailable(_) => ProblemKind::StoreUnavailable,
             StoreError::Corrupt(_) => return Error::internal(error),
         };
-        Error { context: Some(error.to_string()), ..Error::new(kind, kind.help()).after(SOON) }
+        Error {
+            context: Some(error.to_string()),
+            ..Error::new(kind, kind.help()).after(SOON)
+        }
     }
 }
 
@@ -44,7 +47,10 @@ pub(crate) fn body_hash(key: &SecretKey, body: &Value) -> [u8; 32] {
 
 /// What the first submission with a key asked for, as far as it is kept.
 pub(crate) fn first_command(claim: &Claim, request: Option<&StoredRequest>) -> Option<Command> {
-    claim.command.clone().or_else(|| request.map(|request| created_by(&request.view)))
+    claim
+        .command
+        .clone()
+        .or_else(|| request.map(|request| created_by(&request.view)))
 }
 
 /// The create that made a request.
@@ -68,10 +74,16 @@ pub(crate) fn created_by(view: &RequestView) -> Command {
 
 /// The refusal of a key that stands for something else.
 pub(crate) fn reused(claim: &Claim, differs: Vec<String>) -> Error {
-    let what = if differs.is_empty() { "the body".to_owned() } else { differs.join(", ") };
+    let what = if differs.is_empty() {
+        "the body".to_owned()
+    } else {
+        differs.join(", ")
+    };
     let mut error = Error::new(
         ProblemKind::KeyReused,
-        format!("This key stands for an earlier submission; what differs: {what}. Open the first, or use a new key."),
+        format!(
+            "This key stands for an earlier submission; what differs: {what}. Open the first, or use a new key."
+        ),
     );
     error.differs = differs;
     error.request = claim.request;
@@ -79,7 +91,12 @@ pub(crate) fn reused(claim: &Claim, differs: Vec<String>) -> Error {
 }
 
 /// The first answer again, with where its request stands now.
-pub(crate) fn replay(claim: Claim, request: Option<&StoredRequest>, guard: &GuardSettings, now: Moment) -> Answered {
+pub(crate) fn replay(
+    claim: Claim,
+    request: Option<&StoredRequest>,
+    guard: &GuardSettings,
+    now: Moment,
+) -> Answered {
     let ended = match request {
         Some(request) => request.view.finished_at,
         None => Some(claim.claimed_at),
@@ -131,8 +148,13 @@ pub(crate) fn name_taken(holder: &NameHolder, wanted: &RequestView) -> Error {
 }
 
 /// The claim of a scope, with the request that it is bound to.
-pub(crate) async fn look_up(store: &dyn Store, scope: &Scope) -> Result<Option<(Claim, Option<StoredRequest>)>> {
-    let Some(claim) = store.claim(scope).await? else { return Ok(None) };
+pub(crate) async fn look_up(
+    store: &dyn Store,
+    scope: &Scope,
+) -> Result<Option<(Claim, Option<StoredRequest>)>> {
+    let Some(claim) = store.claim(scope).await? else {
+        return Ok(None);
+    };
     let request = match claim.request {
         Some(id) => store.request(id).await?,
         None => None,

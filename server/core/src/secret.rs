@@ -50,14 +50,22 @@ impl SecretKey {
     pub fn read_or_make(file: &Path, ids: &dyn Ids) -> io::Result<Self> {
         match fs::read_to_string(file) {
             Ok(text) => Self::from_hex(text.trim()).ok_or_else(|| {
-                io::Error::new(io::ErrorKind::InvalidData, "the secret key file must hold 64 hexadecimal digits")
+                io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "the secret key file must hold 64 hexadecimal digits",
+                )
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let mut master = [0; 32];
                 ids.fill(&mut master);
                 // Written beside and renamed, so that a crash never leaves half a key behind.
                 let beside = file.with_extension("new");
-                let mut new = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+                let mut new = fs::OpenOptions::new()
+                    .write(true)
+                    .create(true)
+                    .truncate(true)
+                    .mode(0o600)
+                    .open(&beside)?;
                 writeln!(new, "{}", blake3::Hash::from_bytes(master).to_hex())?;
                 new.sync_all()?;
                 match fs::hard_link(&beside, file) {
@@ -76,7 +84,9 @@ impl SecretKey {
     }
 
     fn from_hex(text: &str) -> Option<Self> {
-        blake3::Hash::from_hex(text).ok().map(|hash| Self::from_bytes(*hash.as_bytes()))
+        blake3::Hash::from_hex(text)
+            .ok()
+            .map(|hash| Self::from_bytes(*hash.as_bytes()))
     }
 
     /// A value by which the database recognises the key without holding it.
@@ -95,7 +105,10 @@ impl SecretKey {
     pub fn seal(&self, purpose: &str, plain: &[u8], ids: &dyn Ids) -> Result<Vec<u8>> {
         let mut nonce = [0; NONCE_LENGTH];
         ids.fill(&mut nonce);
-        let payload = Payload { msg: plain, aad: purpose.as_bytes() };
+        let payload = Payload {
+            msg: plain,
+            aad: purpose.as_bytes(),
+        };
         let sealed = XChaCha20Poly1305::new(&self.sealing.into())
             .encrypt(&XNonce::from(nonce), payload)
             .map_err(|_| Error::internal("sealing failed"))?;
@@ -106,8 +119,13 @@ impl SecretKey {
     #[must_use]
     pub fn unseal(&self, purpose: &str, sealed: &[u8]) -> Option<Vec<u8>> {
         let (nonce, sealed) = sealed.split_first_chunk::<NONCE_LENGTH>()?;
-        let payload = Payload { msg: sealed, aad: purpose.as_bytes() };
-        XChaCha20Poly1305::new(&self.sealing.into()).decrypt(&XNonce::from(*nonce), payload).ok()
+        let payload = Payload {
+            msg: sealed,
+            aad: purpose.as_bytes(),
+        };
+        XChaCha20Poly1305::new(&self.sealing.into())
+            .decrypt(&XNonce::from(*nonce), payload)
+            .ok()
     }
 }
 
@@ -139,8 +157,11 @@ pub(crate) fn hash_password(password: &str, ids: &dyn Ids) -> Result<String> {
 pub(crate) fn password_fits(password: &str, hash: Option<&str>) -> bool {
     const NOBODYS: &str =
         "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
-    let fits = PasswordHash::new(hash.unwrap_or(NOBODYS))
-        .is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok());
+    let fits = PasswordHash::new(hash.unwrap_or(NOBODYS)).is_ok_and(|hash| {
+        Argon2::default()
+            .verify_password(password.as_bytes(), &hash)
+            .is_ok()
+    });
     fits && hash.is_some()
 }
 
@@ -165,7 +186,11 @@ mod tests {
         assert!(!sealed.windows(7).any(|window| window == b"hunter2"));
         assert_eq!(key.unseal("outputs", &sealed).unwrap(), b"hunter2");
         assert!(key.unseal("form", &sealed).is_none());
-        assert!(SecretKey::from_bytes([8; 32]).unseal("outputs", &sealed).is_none());
+        assert!(
+            SecretKey::from_bytes([8; 32])
+                .unseal("outputs", &sealed)
+                .is_none()
+        );
         sealed[30] ^= 1;
         assert!(key.unseal("outputs", &sealed).is_none());
         assert!(key.unseal("outputs", b"short").is_none());

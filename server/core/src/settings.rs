@@ -76,6 +76,23 @@ fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// Reads a span as `90d`, `12h`, `30m`, `45s` or `500ms`.
+#[must_use]
+pub fn read_span(text: &str) -> Option<Duration> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (count, unit) = text.split_at(digits);
+    let count: u64 = count.parse().ok()?;
+    let seconds = match unit {
+        "ms" => return Some(Duration::from_millis(count)),
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 24 * 3600,
+        _ => return None,
+    };
+    count.checked_mul(seconds).map(Duration::from_secs)
+}
+
 /// How the portal runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
@@ -89,7 +106,11 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { guard: GuardSettings::default(), workers: 4, lease: Duration::from_secs(30) }
+        Self {
+            guard: GuardSettings::default(),
+            workers: 4,
+            lease: Duration::from_secs(30),
+        }
     }
 }
 
@@ -102,8 +123,37 @@ mod tests {
         let good = GuardSettings::default();
         assert!(good.check().is_ok());
         let hour = Duration::from_secs(3600);
-        let edge = GuardSettings { longest_retry: hour * 10, retention: hour * 11, ..good };
+        let edge = GuardSettings {
+            longest_retry: hour * 10,
+            retention: hour * 11,
+            ..good
+        };
         assert!(edge.check().is_ok());
-        assert!(GuardSettings { retention: hour * 11 - Duration::from_millis(1), ..edge }.check().is_err());
+        assert!(
+            GuardSettings {
+                retention: hour * 11 - Duration::from_millis(1),
+                ..edge
+            }
+            .check()
+            .is_err()
+        );
+    }
+
+    #[test]
+    fn spans_are_read_with_their_unit() {
+        assert_eq!(read_span("90d"), Some(days(90)));
+        assert_eq!(read_span("500ms"), Some(Duration::from_millis(500)));
+        for bad in [
+            "",
+            "d",
+            "5",
+            "5w",
+            "-5s",
+            "5 s",
+            "99999999999999999999s",
+            "18446744073709551615d",
+        ] {
+            assert_eq!(read_span(bad), None, "{bad:?}");
+        }
     }
 }

@@ -26,7 +26,11 @@ impl Throttle {
         match counts.get(source) {
             Some((since, wrong)) if *wrong >= ALLOWED && now.since(*since) < WINDOW => {
                 let wait = WINDOW.saturating_sub(now.since(*since));
-                Err(Error::new(ProblemKind::TooManyAttempts, "Too many wrong attempts; wait and try again.").after(wait))
+                Err(Error::new(
+                    ProblemKind::TooManyAttempts,
+                    "Too many wrong attempts; wait and try again.",
+                )
+                .after(wait))
             }
             _ => Ok(()),
         }
@@ -39,7 +43,10 @@ impl Throttle {
             counts.retain(|_, (since, _)| now.since(*since) < WINDOW);
         }
         if counts.len() >= REMEMBERED
-            && let Some(oldest) = counts.iter().min_by_key(|(_, (since, _))| *since).map(|(name, _)| name.clone())
+            && let Some(oldest) = counts
+                .iter()
+                .min_by_key(|(_, (since, _))| *since)
+                .map(|(name, _)| name.clone())
         {
             counts.remove(&oldest);
         }
@@ -52,7 +59,10 @@ impl Throttle {
 
     /// Forgets the wrong attempts of a source that proved itself.
     pub(crate) fn right(&self, source: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(source);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(source);
     }
 }
 
@@ -79,7 +89,10 @@ mod tests {
     fn what_is_remembered_is_bounded() {
         let throttle = Throttle::default();
         for number in 0..=REMEMBERED {
-            throttle.wrong(&number.to_string(), Moment::from_millis(i64::try_from(number).unwrap()));
+            throttle.wrong(
+                &number.to_string(),
+                Moment::from_millis(i64::try_from(number).unwrap()),
+            );
         }
         assert!(throttle.0.lock().unwrap().len() <= REMEMBERED);
     }

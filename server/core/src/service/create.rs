@@ -25,8 +25,15 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// The members that the body of a create may have.
-const MEMBERS: [&str; 7] =
-    ["offering", "name", "parameters", "labels", "correlation_id", "parent_id", "confirm_duplicate"];
+const MEMBERS: [&str; 7] = [
+    "offering",
+    "name",
+    "parameters",
+    "labels",
+    "correlation_id",
+    "parent_id",
+    "confirm_duplicate",
+];
 
 /// A create as it was sent: parsed, but not yet understood by any schema.
 struct Sent {
@@ -37,7 +44,10 @@ struct Sent {
 impl Sent {
     fn read(body: &[u8], labels: Vec<String>) -> Result<Self> {
         let Value::Object(body) = json::read(body)? else {
-            return Err(Error::new(ProblemKind::InvalidJson, "The body must be one JSON object."));
+            return Err(Error::new(
+                ProblemKind::InvalidJson,
+                "The body must be one JSON object.",
+            ));
         };
         if let Some(unknown) = body.keys().find(|member| !MEMBERS.contains(&member.as_str())) {
             let known = MEMBERS.join(", ");
@@ -76,8 +86,9 @@ impl Sent {
         let mut wrong = Vec::new();
         let offering = keep(self.offering(), &mut wrong);
         let name = keep(
-            self.text("/name", "name")
-                .and_then(|name| Name::parse(name.unwrap_or_default()).map_err(|error| field("/name", error))),
+            self.text("/name", "name").and_then(|name| {
+                Name::parse(name.unwrap_or_default()).map_err(|error| field("/name", error))
+            }),
             &mut wrong,
         );
         let (labels, mut correlation) = self.read_labels(&mut wrong);
@@ -85,14 +96,26 @@ impl Sent {
             Err(error) => wrong.push(error),
             Ok(None) => {}
             Ok(Some(id)) if correlation.as_ref().is_some_and(|other| other.as_str() != id) => {
-                wrong.push(field("/correlation_id", "differs from the label system.correlationId"));
+                wrong.push(field(
+                    "/correlation_id",
+                    "differs from the label system.correlationId",
+                ));
             }
             Ok(Some(id)) => {
-                correlation = keep(CorrelationId::parse(id).map_err(|error| field("/correlation_id", error)), &mut wrong);
+                correlation = keep(
+                    CorrelationId::parse(id).map_err(|error| field("/correlation_id", error)),
+                    &mut wrong,
+                );
             }
         }
         let parent_id = match self.text("/parent_id", "parent_id") {
-            Ok(id) => id.and_then(|id| keep(id.parse::<RequestId>().map_err(|error| field("/parent_id", error)), &mut wrong)),
+            Ok(id) => id.and_then(|id| {
+                keep(
+                    id.parse::<RequestId>()
+                        .map_err(|error| field("/parent_id", error)),
+                    &mut wrong,
+                )
+            }),
             Err(error) => {
                 wrong.push(error);
                 None
@@ -187,7 +210,10 @@ impl Sent {
 }
 
 fn field(pointer: &str, detail: impl std::fmt::Display) -> FieldError {
-    FieldError { pointer: pointer.to_owned(), detail: detail.to_string() }
+    FieldError {
+        pointer: pointer.to_owned(),
+        detail: detail.to_string(),
+    }
 }
 
 fn keep<T>(result: Result<T, FieldError>, wrong: &mut Vec<FieldError>) -> Option<T> {
@@ -212,10 +238,15 @@ impl Portal {
         let now = self.0.clock.now();
         let mut arrived = self.0.arrived(caller, team.as_str(), key, Operation::Create, now);
         if let Ok(correlation) = sent.text("", "correlation_id") {
-            arrived.correlation_id = correlation.filter(|id| CorrelationId::parse(id).is_ok()).map(str::to_owned);
+            arrived.correlation_id = correlation
+                .filter(|id| CorrelationId::parse(id).is_ok())
+                .map(str::to_owned);
         }
         let mut waited = false;
-        let result = self.0.create(caller, &team, arrived.clone(), &sent, now, &mut waited).await;
+        let result = self
+            .0
+            .create(caller, &team, arrived.clone(), &sent, now, &mut waited)
+            .await;
         self.0.record(arrived, &result, waited);
         result
     }
@@ -255,12 +286,18 @@ impl Inner {
             meaning: guard::meaning(&self.key, &command, &sent.hashed()),
             arrived,
             command: Some(command),
-            effect: Effect::Create { request: Box::new(request), schema_digest, answer },
+            effect: Effect::Create {
+                request: Box::new(request),
+                schema_digest,
+                answer,
+            },
         };
         match guard::submit(store, submission, self.settings.guard.wait).await? {
             Submitted::Repeat(_) => {
                 *waited = true;
-                let (claim, request) = guard::look_up(store, &scope).await?.ok_or_else(Error::not_found)?;
+                let (claim, request) = guard::look_up(store, &scope)
+                    .await?
+                    .ok_or_else(Error::not_found)?;
                 self.repeat_create(claim, request, sent).await
             }
             Submitted::NameTaken(holder) => Err(guard::name_taken(&holder, &wanted)),
@@ -269,7 +306,12 @@ impl Inner {
     }
 
     /// A repeat is understood under the offering as it stood when the first was accepted.
-    async fn repeat_create(&self, claim: Claim, request: Option<StoredRequest>, sent: &Sent) -> Result<Answered> {
+    async fn repeat_create(
+        &self,
+        claim: Claim,
+        request: Option<StoredRequest>,
+        sent: &Sent,
+    ) -> Result<Answered> {
         let now = self.clock.now();
         if claim.meaning.body_hash == guard::body_hash(&self.key, &sent.hashed()) {
             return Ok(guard::replay(claim, request.as_ref(), &self.settings.guard, now));
@@ -286,8 +328,12 @@ impl Inner {
 
     /// What a body means under the schema of the claim; nothing if it does not fit there.
     async fn as_at_first(&self, claim: &Claim, sent: &Sent) -> Result<Option<Command>> {
-        let Some(digest) = &claim.schema_digest else { return Ok(None) };
-        let Some(schema) = self.store.schema(digest).await? else { return Ok(None) };
+        let Some(digest) = &claim.schema_digest else {
+            return Ok(None);
+        };
+        let Some(schema) = self.store.schema(digest).await? else {
+            return Ok(None);
+        };
         let schema: Value = serde_json::from_str(&schema).map_err(Error::internal)?;
         let schema = ParameterSchema::compile(&schema).map_err(Error::internal)?;
         Ok(sent.command(&schema).ok())
@@ -298,24 +344,39 @@ impl Inner {
         if let Some(offering) = self.catalog.get(&id) {
             return Ok(Arc::clone(offering));
         }
-        if self.catalog.broken().iter().any(|broken| broken.id == id.as_str()) {
+        if self
+            .catalog
+            .broken()
+            .iter()
+            .any(|broken| broken.id == id.as_str())
+        {
             return Err(Error::new(
                 ProblemKind::OfferingUnavailable,
-                format!("The offering {id} has a mistake in the catalog. Nothing was changed; try again later."),
+                format!(
+                    "The offering {id} has a mistake in the catalog. Nothing was changed; try again later."
+                ),
             )
             .after(std::time::Duration::from_secs(60)));
         }
         Err(Error {
             fields: vec![field("/offering", format!("there is no offering {id}"))],
-            ..Error::new(ProblemKind::UnknownOffering, format!("There is no offering {id} in the catalog."))
+            ..Error::new(
+                ProblemKind::UnknownOffering,
+                format!("There is no offering {id} in the catalog."),
+            )
         })
     }
 
     async fn check_parent(&self, caller: &Caller, command: &Command) -> Result<()> {
-        let Some(parent) = command.parent_id else { return Ok(()) };
+        let Some(parent) = command.parent_id else {
+            return Ok(());
+        };
         match self.store.request(parent).await? {
             Some(parent) if caller.may(TeamAct::See, &parent.view.team) => Ok(()),
-            _ => Err(Error::field("/parent_id", "there is no such request that you may see")),
+            _ => Err(Error::field(
+                "/parent_id",
+                "there is no such request that you may see",
+            )),
         }
     }
 
@@ -352,6 +413,10 @@ impl Inner {
             updated_at: now,
             finished_at: None,
         };
-        StoredRequest { view, principal: caller.id, resource: ResourceId(self.ids.uuid(now)) }
+        StoredRequest {
+            view,
+            principal: caller.id,
+            resource: ResourceId(self.ids.uuid(now)),
+        }
     }
 }

@@ -25,13 +25,19 @@ fn peer(from: Option<IpAddr>) -> String {
 }
 
 fn not_authenticated() -> Error {
-    Error::new(ProblemKind::NotAuthenticated, "Send a valid token as Authorization: Bearer, or log in.")
+    Error::new(
+        ProblemKind::NotAuthenticated,
+        "Send a valid token as Authorization: Bearer, or log in.",
+    )
 }
 
 /// Checks a password that somebody chooses.
-pub fn check_password(password: &str) -> Result<()> {
+fn check_password(password: &str) -> Result<()> {
     if password.chars().count() < SHORTEST_PASSWORD || password.len() > LONGEST_PASSWORD {
-        return Err(Error::field("/password", "at least 10 characters, at most 1024 bytes"));
+        return Err(Error::field(
+            "/password",
+            "at least 10 characters, at most 1024 bytes",
+        ));
     }
     Ok(())
 }
@@ -49,8 +55,18 @@ impl Portal {
         };
         // The last use is a convenience; when many wait it is left out.
         let _ = self.0.tokens_used.try_send(id);
-        let principal = self.0.store.principal(principal).await?.ok_or_else(not_authenticated)?;
-        Ok(caller(principal, Credential::Token { id, label }, Channel::Api, from))
+        let principal = self
+            .0
+            .store
+            .principal(principal)
+            .await?
+            .ok_or_else(not_authenticated)?;
+        Ok(caller(
+            principal,
+            Credential::Token { id, label },
+            Channel::Api,
+            from,
+        ))
     }
 
     /// The caller of a session.
@@ -68,8 +84,15 @@ impl Portal {
         for source in &sources {
             self.0.throttle.check(source, now)?;
         }
-        let principal = if password.len() <= LONGEST_PASSWORD { self.0.store.principal_by_name(name).await? } else { None };
-        let (hash, password) = (principal.as_ref().and_then(|p| p.password_hash.clone()), password.to_owned());
+        let principal = if password.len() <= LONGEST_PASSWORD {
+            self.0.store.principal_by_name(name).await?
+        } else {
+            None
+        };
+        let (hash, password) = (
+            principal.as_ref().and_then(|p| p.password_hash.clone()),
+            password.to_owned(),
+        );
         let fits = tokio::task::spawn_blocking(move || secret::password_fits(&password, hash.as_deref()))
             .await
             .map_err(Error::internal)?;
@@ -82,7 +105,10 @@ impl Portal {
                 for source in &sources {
                     self.0.throttle.wrong(source, now);
                 }
-                Err(Error::new(ProblemKind::InvalidCredentials, "Name or password is wrong."))
+                Err(Error::new(
+                    ProblemKind::InvalidCredentials,
+                    "Name or password is wrong.",
+                ))
             }
         }
     }
@@ -113,11 +139,21 @@ impl Portal {
             return Err(Error::new(ProblemKind::SetupDone, ProblemKind::SetupDone.help()));
         }
         let team = Name::parse(team).map_err(|error| Error::field("/team", error))?;
-        let new = self.0.new_principal(name, PortalRole::Admin, Some(password), Some((team, TeamRole::Owner))).await?;
+        let new = self
+            .0
+            .new_principal(
+                name,
+                PortalRole::Admin,
+                Some(password),
+                Some((team, TeamRole::Owner)),
+            )
+            .await?;
         let id = new.id;
         match self.0.store.set_up(new, now).await? {
             Made::New => self.caller(id, from).await,
-            Made::Exists | Made::NoSuchTeam => Err(Error::new(ProblemKind::SetupDone, ProblemKind::SetupDone.help())),
+            Made::Exists | Made::NoSuchTeam => {
+                Err(Error::new(ProblemKind::SetupDone, ProblemKind::SetupDone.help()))
+            }
         }
     }
 
@@ -129,7 +165,10 @@ impl Portal {
         password: Option<&str>,
         team: Option<(Name, TeamRole)>,
     ) -> Result<()> {
-        let wanted = team.as_ref().map(|(team, _)| team.to_string()).unwrap_or_default();
+        let wanted = team
+            .as_ref()
+            .map(|(team, _)| team.to_string())
+            .unwrap_or_default();
         let new = self.0.new_principal(name, role, password, team).await?;
         match self.0.store.add_principal(new, self.0.clock.now()).await? {
             Made::New => Ok(()),
@@ -146,7 +185,9 @@ impl Portal {
         let team = Name::parse(name).map_err(|error| Error::field("/team", error))?;
         match self.0.store.add_team(&team, self.0.clock.now()).await? {
             Made::New => Ok(()),
-            Made::Exists | Made::NoSuchTeam => Err(Error::field("/team", format!("there is a team {team} already"))),
+            Made::Exists | Made::NoSuchTeam => {
+                Err(Error::field("/team", format!("there is a team {team} already")))
+            }
         }
     }
 }
@@ -165,12 +206,19 @@ impl Inner {
             Some(password) => {
                 check_password(password)?;
                 let (password, ids) = (password.to_owned(), std::sync::Arc::clone(&self.ids));
-                let hash = tokio::task::spawn_blocking(move || secret::hash_password(&password, ids.as_ref()));
+                let hash =
+                    tokio::task::spawn_blocking(move || secret::hash_password(&password, ids.as_ref()));
                 Some(hash.await.map_err(Error::internal)??)
             }
         };
         let id = PrincipalId(self.ids.uuid(self.clock.now()));
-        Ok(NewPrincipal { id, name: name.to_string(), role, password_hash, team })
+        Ok(NewPrincipal {
+            id,
+            name: name.to_string(),
+            role,
+            password_hash,
+            team,
+        })
     }
 }
 

@@ -16,8 +16,8 @@ use domain::{
     state::RequestState,
     time::Moment,
     view::{
-        EventView, MeView, MembershipView, Object, OfferingGuardView, OfferingView, Page, RequestView, ResourceView,
-        SubmissionsView,
+        EventView, MeView, MembershipView, Object, OfferingGuardView, OfferingView, Page, RequestView,
+        ResourceView, SubmissionsView,
     },
 };
 use std::time::Duration;
@@ -89,15 +89,23 @@ impl Inner {
     pub(crate) async fn visible_request(&self, caller: &Caller, id: &str) -> Result<StoredRequest> {
         let id: RequestId = id.parse().map_err(|_| Error::not_found())?;
         let request = self.store.request(id).await?.ok_or_else(Error::not_found)?;
-        if caller.may(TeamAct::See, &request.view.team) { Ok(request) } else { Err(Error::not_found()) }
+        if caller.may(TeamAct::See, &request.view.team) {
+            Ok(request)
+        } else {
+            Err(Error::not_found())
+        }
     }
 }
 
 fn place(cursor: Option<&str>) -> Result<Option<(Moment, uuid::Uuid)>> {
     cursor
         .map(|text| {
-            cursor::read(text)
-                .ok_or_else(|| Error::new(ProblemKind::InvalidQuery, "cursor: send what an earlier page gave as next"))
+            cursor::read(text).ok_or_else(|| {
+                Error::new(
+                    ProblemKind::InvalidQuery,
+                    "cursor: send what an earlier page gave as next",
+                )
+            })
         })
         .transpose()
 }
@@ -118,7 +126,10 @@ fn shown(offering: &Offering) -> OfferingView {
         version: offering.version.clone(),
         resource_type: offering.resource_type.clone(),
         parameters: offering.schema.value().clone(),
-        guard: OfferingGuardView { max_tries: offering.max_tries, timeout_seconds: offering.timeout.as_secs() },
+        guard: OfferingGuardView {
+            max_tries: offering.max_tries,
+            timeout_seconds: offering.timeout.as_secs(),
+        },
         available: true,
         problem: None,
     }
@@ -135,7 +146,10 @@ fn shown_broken(broken: &Broken, caller: &Caller) -> Option<OfferingView> {
         category: "Unavailable".into(),
         version: String::new(),
         parameters: serde_json::json!({ "type": "object", "properties": {} }),
-        guard: OfferingGuardView { max_tries: 0, timeout_seconds: 0 },
+        guard: OfferingGuardView {
+            max_tries: 0,
+            timeout_seconds: 0,
+        },
         available: false,
         problem: caller.is_admin().then(|| mistakes.join("\n")),
     })
@@ -149,20 +163,40 @@ impl Portal {
             id: caller.id,
             name: caller.name.clone(),
             role: caller.role,
-            teams: caller.teams.iter().map(|(team, role)| MembershipView { team: team.clone(), role: *role }).collect(),
+            teams: caller
+                .teams
+                .iter()
+                .map(|(team, role)| MembershipView {
+                    team: team.clone(),
+                    role: *role,
+                })
+                .collect(),
         }
     }
 
     /// The catalog.
     #[must_use]
     pub fn offerings(&self, caller: &Caller) -> Vec<OfferingView> {
-        let broken = self.0.catalog.broken().iter().filter_map(|broken| shown_broken(broken, caller));
-        self.0.catalog.iter().map(|offering| shown(offering)).chain(broken).collect()
+        let broken = self
+            .0
+            .catalog
+            .broken()
+            .iter()
+            .filter_map(|broken| shown_broken(broken, caller));
+        self.0
+            .catalog
+            .iter()
+            .map(|offering| shown(offering))
+            .chain(broken)
+            .collect()
     }
 
     /// One catalog entry.
     pub fn offering(&self, caller: &Caller, id: &str) -> Result<OfferingView> {
-        self.offerings(caller).into_iter().find(|offering| offering.id.as_str() == id).ok_or_else(Error::not_found)
+        self.offerings(caller)
+            .into_iter()
+            .find(|offering| offering.id.as_str() == id)
+            .ok_or_else(Error::not_found)
     }
 
     /// One request.
@@ -227,7 +261,11 @@ impl Portal {
     pub async fn look_up(&self, caller: &Caller, team: &str, key: &[u8]) -> Result<RequestView> {
         let key = SubmissionKey::parse(key)?;
         let team = self.0.visible_team(caller, team)?;
-        let scope = KeyScope { team: team.to_string(), principal: caller.id, key };
+        let scope = KeyScope {
+            team: team.to_string(),
+            principal: caller.id,
+            key,
+        };
         match guard::look_up(self.0.store.as_ref(), &scope).await? {
             Some((_, Some(request))) if caller.may(TeamAct::See, &request.view.team) => Ok(request.view),
             _ => Err(Error::not_found()),
@@ -243,22 +281,55 @@ impl Portal {
         cursor: Option<String>,
     ) -> Result<Page<ResourceView>> {
         let team = self.0.visible_team(caller, team)?;
-        Ok(self.0.store.resources(&team, place(cursor.as_deref())?, page_size(size)?).await?)
+        Ok(self
+            .0
+            .store
+            .resources(&team, place(cursor.as_deref())?, page_size(size)?)
+            .await?)
     }
 
     /// One living resource.
-    pub async fn resource(&self, caller: &Caller, team: &str, kind: &str, name: &str) -> Result<ResourceView> {
+    pub async fn resource(
+        &self,
+        caller: &Caller,
+        team: &str,
+        kind: &str,
+        name: &str,
+    ) -> Result<ResourceView> {
         let team = self.0.visible_team(caller, team)?;
-        Ok(self.0.store.resource(&team, kind, name).await?.ok_or_else(Error::not_found)?.view)
+        Ok(self
+            .0
+            .store
+            .resource(&team, kind, name)
+            .await?
+            .ok_or_else(Error::not_found)?
+            .view)
     }
 
     /// A secret output, for who may see it; the look is audited before it is shown.
-    pub async fn reveal(&self, caller: &Caller, team: &str, kind: &str, name: &str, output: &str) -> Result<String> {
+    pub async fn reveal(
+        &self,
+        caller: &Caller,
+        team: &str,
+        kind: &str,
+        name: &str,
+        output: &str,
+    ) -> Result<String> {
         let team = self.0.visible_team(caller, team)?;
-        let resource = self.0.store.resource(&team, kind, name).await?.ok_or_else(Error::not_found)?;
+        let resource = self
+            .0
+            .store
+            .resource(&team, kind, name)
+            .await?
+            .ok_or_else(Error::not_found)?;
         caller.must(TeamAct::Reveal, &team)?;
-        let secrets = resource.secrets.as_deref().and_then(|sealed| self.0.open_secrets(resource.view.id, sealed));
-        let value = secrets.and_then(|mut secrets| secrets.remove(output)).ok_or_else(Error::not_found)?;
+        let secrets = resource
+            .secrets
+            .as_deref()
+            .and_then(|sealed| self.0.open_secrets(resource.view.id, sealed));
+        let value = secrets
+            .and_then(|mut secrets| secrets.remove(output))
+            .ok_or_else(Error::not_found)?;
         let entry = AuditEntry {
             at: self.0.clock.now(),
             actor: caller.name.clone(),
@@ -280,7 +351,8 @@ impl Inner {
     /// Seals the secret outputs of a resource.
     pub(crate) fn seal_secrets(&self, resource: domain::id::ResourceId, secrets: &Object) -> Result<Vec<u8>> {
         let plain = serde_json::to_vec(secrets).map_err(Error::internal)?;
-        self.key.seal(&format!("outputs:{resource}"), &plain, self.ids.as_ref())
+        self.key
+            .seal(&format!("outputs:{resource}"), &plain, self.ids.as_ref())
     }
 
     /// Opens the secret outputs of a resource.

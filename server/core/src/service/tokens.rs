@@ -3,6 +3,7 @@
 use super::{Arrival, Inner, Portal, decide::object};
 use crate::{
     Answer, AnswerKind, Answered, Caller, Error, Result, guard, secret,
+    settings::read_span,
     store::{Effect, NO_TEAM, Submission},
 };
 use bytes::Bytes;
@@ -21,25 +22,11 @@ const DEFAULT_LIFE: Duration = Duration::from_secs(90 * 24 * 3600);
 /// The longest life of a token.
 const LONGEST_LIFE: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// Reads a span as `90d`, `12h`, `30m`, `45s` or `500ms`.
-pub fn read_span(text: &str) -> Option<Duration> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (count, unit) = text.split_at(digits);
-    let count: u64 = count.parse().ok()?;
-    let seconds = match unit {
-        "ms" => return Some(Duration::from_millis(count)),
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        "d" => 24 * 3600,
-        _ => return None,
-    };
-    count.checked_mul(seconds).map(Duration::from_secs)
-}
-
 /// The life of a token in words that were sent.
 fn life(expires: Option<&str>) -> Result<Duration> {
-    let Some(text) = expires else { return Ok(DEFAULT_LIFE) };
+    let Some(text) = expires else {
+        return Ok(DEFAULT_LIFE);
+    };
     read_span(text)
         .filter(|life| (Duration::from_secs(1)..=LONGEST_LIFE).contains(life))
         .ok_or_else(|| Error::field("/expires", "a time such as 90d or 12h, at most 366d"))
@@ -49,7 +36,10 @@ fn label(body: &Object) -> Result<String> {
     let fits = |text: &str| (1..=100).contains(&text.chars().count()) && !text.chars().any(char::is_control);
     match body.get("label") {
         Some(Value::String(text)) if fits(text.trim()) => Ok(text.trim().to_owned()),
-        _ => Err(Error::field("/label", "1 to 100 characters that say what the token is for")),
+        _ => Err(Error::field(
+            "/label",
+            "1 to 100 characters that say what the token is for",
+        )),
     }
 }
 
@@ -78,11 +68,18 @@ impl Portal {
             arrived,
             meaning: guard::meaning(&self.0.key, &command, &hashed),
             command: Some(command.clone()),
-            effect: Effect::TokenCreate { token: view.clone(), digest, answer },
+            effect: Effect::TokenCreate {
+                token: view.clone(),
+                digest,
+                answer,
+            },
         };
         let mut answered = self.0.guarded(submission, &command, &hashed, || Ok(())).await?;
         if !answered.replayed {
-            let once = TokenView { token: Some(token), ..view };
+            let once = TokenView {
+                token: Some(token),
+                ..view
+            };
             answered.answer = Answer::showing(AnswerKind::Created, location, &once)?;
         }
         Ok(answered)
@@ -92,7 +89,9 @@ impl Portal {
     pub async fn revoke_token(&self, caller: &Caller, id: &str, arrival: Arrival) -> Result<Answered> {
         let key = arrival.key()?;
         let id: TokenId = id.parse().map_err(|_| Error::not_found())?;
-        let arrived = self.0.arrived(caller, NO_TEAM, key, Operation::TokenRevoke, self.0.clock.now());
+        let arrived = self
+            .0
+            .arrived(caller, NO_TEAM, key, Operation::TokenRevoke, self.0.clock.now());
         let command = Command::on(Operation::TokenRevoke, id.to_string(), Object::new());
         let hashed = serde_json::json!({ "operation": "token_revoke", "target": id });
         let submission = Submission {
@@ -112,7 +111,10 @@ impl Portal {
             body.insert("expires".into(), expires.into());
         }
         let principal = self.0.store.principal_by_name(user).await?.ok_or_else(|| {
-            Error::new(ProblemKind::NotFound, format!("There is no user {user:?}. Make one with: keyturn user add"))
+            Error::new(
+                ProblemKind::NotFound,
+                format!("There is no user {user:?}. Make one with: keyturn user add"),
+            )
         })?;
         let (view, token, digest) = self.0.new_token(&body, self.0.clock.now())?;
         self.0.store.add_token(principal.id, view, digest).await?;
@@ -139,19 +141,5 @@ impl Inner {
             token: None,
         };
         Ok((view, token, digest))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spans_are_read_with_their_unit() {
-        assert_eq!(read_span("90d"), Some(DEFAULT_LIFE));
-        assert_eq!(read_span("500ms"), Some(Duration::from_millis(500)));
-        for bad in ["", "d", "5", "5w", "-5s", "5 s", "99999999999999999999s", "18446744073709551615d"] {
-            assert_eq!(read_span(bad), None, "{bad:?}");
-        }
     }
 }

@@ -17,7 +17,10 @@ pub struct Changes {
 
 impl Default for Changes {
     fn default() -> Self {
-        Self { requests: broadcast::channel(KEPT).0, work: Notify::new() }
+        Self {
+            requests: broadcast::channel(KEPT).0,
+            work: Notify::new(),
+        }
     }
 }
 

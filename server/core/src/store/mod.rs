@@ -4,9 +4,9 @@
 //! of the module named after it. `conformance` states every promise as a test for all of them.
 
 pub mod changes;
-pub mod cursor;
 #[cfg(test)]
 mod conformance;
+pub mod cursor;
 pub mod sqlite;
 
 use crate::{answer::Answer, caller::Caller};
@@ -265,7 +265,11 @@ impl Run {
     /// The hold by which this run's writes are checked.
     #[must_use]
     pub fn hold(&self) -> Hold {
-        Hold { request: self.request.view.id, attempt: self.request.view.attempt, fence: self.fence }
+        Hold {
+            request: self.request.view.id,
+            attempt: self.request.view.attempt,
+            fence: self.fence,
+        }
     }
 }
 
@@ -308,7 +312,13 @@ impl Ending {
     /// An ending without outputs.
     #[must_use]
     pub fn without_outputs(state: RequestState, reason: Option<String>) -> Self {
-        Self { state, reason, outputs: Object::new(), secret_names: Vec::new(), secrets: None }
+        Self {
+            state,
+            reason,
+            outputs: Object::new(),
+            secret_names: Vec::new(),
+            secrets: None,
+        }
     }
 }
 
@@ -456,7 +466,13 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Holds on to a run until `until`.
     async fn renew(&self, hold: Hold, until: Moment) -> StoreResult<Held>;
     /// Writes entries into the request's history; with `touched`, also that something outside may be changed from now.
-    async fn note(&self, hold: Hold, entries: Vec<EventEntry>, touched: bool, now: Moment) -> StoreResult<Held>;
+    async fn note(
+        &self,
+        hold: Hold,
+        entries: Vec<EventEntry>,
+        touched: bool,
+        now: Moment,
+    ) -> StoreResult<Held>;
     /// Gives a run back, to be taken again at `due`; `failed_try` counts a try that ended without a result.
     async fn give_back(
         &self,
@@ -484,7 +500,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Whether there is an administrator.
     async fn has_admin(&self) -> StoreResult<bool>;
     /// The principal of a valid token, with the token's ID and label.
-    async fn token(&self, digest: [u8; 32], now: Moment) -> StoreResult<Option<(PrincipalId, TokenId, String)>>;
+    async fn token(
+        &self,
+        digest: [u8; 32],
+        now: Moment,
+    ) -> StoreResult<Option<(PrincipalId, TokenId, String)>>;
     /// A principal's tokens, newest first.
     async fn tokens(&self, principal: PrincipalId) -> StoreResult<Vec<TokenView>>;
     /// Makes a token without a claim, for the command line.

@@ -44,7 +44,12 @@ pub(super) async fn carry_out(portal: Arc<Inner>, run: Run, shutdown: Cancellati
     let lease = Lease::keep(Arc::clone(&portal), hold, &shutdown);
     let written = match portal.catalog.get(&run.request.view.offering) {
         Some(offering) => {
-            let attempt = Attempt { portal: &portal, run: &run, offering, lease: &lease };
+            let attempt = Attempt {
+                portal: &portal,
+                run: &run,
+                offering,
+                lease: &lease,
+            };
             attempt.carry_out(&shutdown).await
         }
         None => {
@@ -55,8 +60,12 @@ pub(super) async fn carry_out(portal: Arc<Inner>, run: Run, shutdown: Cancellati
     };
     match written {
         Ok(Held::Yes(_)) => {}
-        Ok(Held::Lost) => tracing::warn!(request = %hold.request, "the lease was lost; another worker goes on"),
-        Err(error) => tracing::warn!(%error, request = %hold.request, "a run's end was not written; its lease will end"),
+        Ok(Held::Lost) => {
+            tracing::warn!(request = %hold.request, "the lease was lost; another worker goes on")
+        }
+        Err(error) => {
+            tracing::warn!(%error, request = %hold.request, "a run's end was not written; its lease will end")
+        }
     }
 }
 
@@ -76,9 +85,16 @@ impl Attempt<'_> {
         let mut verdict = self.do_what_is_meant(self.run.intent).await?;
         if matches!(verdict, Verdict::Stopped) && !self.lease.is_lost() {
             if shutdown.is_cancelled() {
-                let entry = EventEntry::Step { step: "stop".into(), detail: "the portal shuts down".into() };
+                let entry = EventEntry::Step {
+                    step: "stop".into(),
+                    detail: "the portal shuts down".into(),
+                };
                 let now = self.portal.clock.now();
-                return self.portal.store.give_back(self.hold(), now, false, Some(entry), now).await;
+                return self
+                    .portal
+                    .store
+                    .give_back(self.hold(), now, false, Some(entry), now)
+                    .await;
             }
             // Not shut down and not lost: the request was canceled while its program ran.
             verdict = self.undo(RequestState::Canceled, None).await?;
@@ -94,13 +110,14 @@ impl Attempt<'_> {
             Intent::Adopt => Ok(match self.observe().await? {
                 Observation::Ours(outputs) => Verdict::There(outputs),
                 Observation::CannotTell(why) => {
-                    self.step("adopt", &format!("taken as done without a look: {why}")).await?;
+                    self.step("adopt", &format!("taken as done without a look: {why}"))
+                        .await?;
                     Verdict::There(Object::new())
                 }
                 Observation::Absent => Verdict::Unknown("There is nothing to adopt.".into()),
-                Observation::Foreign => {
-                    Verdict::Unknown("Something of this name is there, but this request did not make it.".into())
-                }
+                Observation::Foreign => Verdict::Unknown(
+                    "Something of this name is there, but this request did not make it.".into(),
+                ),
             }),
         }
     }
@@ -121,7 +138,9 @@ impl Attempt<'_> {
         if self.mark("apply").await? == Held::Lost {
             return Ok(Verdict::Stopped);
         }
-        let outcome = self.call(async |job, context| self.offering.provisioner.apply(job, context).await).await;
+        let outcome = self
+            .call(async |job, context| self.offering.provisioner.apply(job, context).await)
+            .await;
         match outcome {
             Outcome::Done(outputs) => Ok(Verdict::There(outputs)),
             Outcome::Retryable(why) => Ok(Verdict::Again(why)),
@@ -148,7 +167,9 @@ impl Attempt<'_> {
         if self.mark("destroy").await? == Held::Lost {
             return Ok(Verdict::Stopped);
         }
-        let outcome = self.call_to_the_end(async |job, context| self.offering.provisioner.destroy(job, context).await).await;
+        let outcome = self
+            .call_to_the_end(async |job, context| self.offering.provisioner.destroy(job, context).await)
+            .await;
         Ok(match outcome {
             Outcome::Done(_) => Verdict::Gone(state, reason),
             Outcome::Retryable(why) => Verdict::LookAgain(why),
@@ -161,7 +182,9 @@ impl Attempt<'_> {
     }
 
     async fn observe(&self) -> Result<Observation, StoreError> {
-        let seen = self.call_to_the_end(async |job, context| self.offering.provisioner.observe(job, context).await).await;
+        let seen = self
+            .call_to_the_end(async |job, context| self.offering.provisioner.observe(job, context).await)
+            .await;
         let detail = match &seen {
             Observation::Absent => "it is not there".to_owned(),
             Observation::Ours(_) => "it is there, made by this request".to_owned(),
@@ -173,14 +196,26 @@ impl Attempt<'_> {
     }
 
     async fn step(&self, step: &str, detail: &str) -> Result<Held, StoreError> {
-        let entry = EventEntry::Step { step: step.to_owned(), detail: cut(detail) };
-        self.portal.store.note(self.hold(), vec![entry], false, self.portal.clock.now()).await
+        let entry = EventEntry::Step {
+            step: step.to_owned(),
+            detail: cut(detail),
+        };
+        self.portal
+            .store
+            .note(self.hold(), vec![entry], false, self.portal.clock.now())
+            .await
     }
 
     /// The recovery point before something outside may change.
     async fn mark(&self, step: &str) -> Result<Held, StoreError> {
-        let entry = EventEntry::Step { step: step.to_owned(), detail: "begun".into() };
-        self.portal.store.note(self.hold(), vec![entry], true, self.portal.clock.now()).await
+        let entry = EventEntry::Step {
+            step: step.to_owned(),
+            detail: "begun".into(),
+        };
+        self.portal
+            .store
+            .note(self.hold(), vec![entry], true, self.portal.clock.now())
+            .await
     }
 
     /// Asks the provisioner something that a cancellation interrupts.
@@ -221,7 +256,11 @@ impl Attempt<'_> {
         let view = &self.run.request.view;
         let mut outputs = view.outputs.clone();
         let secrets = self.run.secrets.as_deref();
-        outputs.extend(secrets.and_then(|sealed| self.portal.open_secrets(self.run.request.resource, sealed)).unwrap_or_default());
+        outputs.extend(
+            secrets
+                .and_then(|sealed| self.portal.open_secrets(self.run.request.resource, sealed))
+                .unwrap_or_default(),
+        );
         Job {
             request_id: view.id,
             correlation_id: view.correlation_id.clone(),
@@ -257,25 +296,49 @@ impl Attempt<'_> {
         match verdict {
             Verdict::There(outputs) => store.end_run(self.hold(), self.success(outputs), now).await,
             Verdict::Gone(state, reason) => {
-                store.end_run(self.hold(), Ending::without_outputs(state, reason.map(|why| cut(&why))), now).await
+                store
+                    .end_run(
+                        self.hold(),
+                        Ending::without_outputs(state, reason.map(|why| cut(&why))),
+                        now,
+                    )
+                    .await
             }
             Verdict::Unknown(why) => {
-                store.end_run(self.hold(), Ending::without_outputs(RequestState::Unknown, Some(cut(&why))), now).await
+                store
+                    .end_run(
+                        self.hold(),
+                        Ending::without_outputs(RequestState::Unknown, Some(cut(&why))),
+                        now,
+                    )
+                    .await
             }
             Verdict::Again(why) if self.may_try_again() => self.give_back(&why).await,
             Verdict::Again(why) => {
                 // Nothing more is tried; what the last try left is removed before the request counts as failed.
-                let last = format!("{} of {} tries: {why}", self.run.tries + 1, self.offering.max_tries);
+                let last = format!(
+                    "{} of {} tries: {why}",
+                    self.run.tries + 1,
+                    self.offering.max_tries
+                );
                 let verdict = self.undo(RequestState::Failed, Some(last)).await?;
                 let ending = match verdict {
-                    Verdict::Gone(state, reason) => Ending::without_outputs(state, reason.map(|why| cut(&why))),
+                    Verdict::Gone(state, reason) => {
+                        Ending::without_outputs(state, reason.map(|why| cut(&why)))
+                    }
                     _ => Ending::without_outputs(RequestState::Unknown, Some(cut(&why))),
                 };
                 store.end_run(self.hold(), ending, self.portal.clock.now()).await
             }
             Verdict::LookAgain(why) if self.may_try_again() => self.give_back(&why).await,
             Verdict::LookAgain(why) => {
-                store.end_run(self.hold(), Ending::without_outputs(RequestState::Unknown, Some(cut(&why))), now).await
+                store
+                    .end_run(
+                        self.hold(),
+                        Ending::without_outputs(RequestState::Unknown, Some(cut(&why))),
+                        now,
+                    )
+                    .await
             }
             Verdict::Stopped => Ok(Held::Lost),
         }
@@ -292,18 +355,27 @@ impl Attempt<'_> {
             step: "retry".into(),
             detail: cut(&format!("again in {:.1} s: {why}", wait.as_secs_f64())),
         };
-        self.portal.store.give_back(self.hold(), now.plus(wait), true, Some(entry), now).await
+        self.portal
+            .store
+            .give_back(self.hold(), now.plus(wait), true, Some(entry), now)
+            .await
     }
 
     fn success(&self, outputs: Object) -> Ending {
         let secret: &BTreeSet<String> = &self.offering.secret_outputs;
-        let (secrets, outputs): (Object, Object) = outputs.into_iter().partition(|(name, _)| secret.contains(name));
+        let (secrets, outputs): (Object, Object) =
+            outputs.into_iter().partition(|(name, _)| secret.contains(name));
         let without = Ending::without_outputs(RequestState::Succeeded, None);
         if secrets.is_empty() {
             return Ending { outputs, ..without };
         }
         match self.portal.seal_secrets(self.run.request.resource, &secrets) {
-            Ok(sealed) => Ending { outputs, secret_names: secrets.keys().cloned().collect(), secrets: Some(sealed), ..without },
+            Ok(sealed) => Ending {
+                outputs,
+                secret_names: secrets.keys().cloned().collect(),
+                secrets: Some(sealed),
+                ..without
+            },
             Err(error) => {
                 tracing::error!(%error, "secret outputs were not sealed and are dropped");
                 Ending { outputs, ..without }

@@ -49,11 +49,15 @@ async fn work(portal: Arc<Inner>, number: usize, shutdown: CancellationToken) {
     portal.ids.fill(&mut random);
     let owner = format!("{:016x}-{number}", u64::from_le_bytes(random));
     while !shutdown.is_cancelled() {
-        let taken = portal.store.take_run(&owner, portal.clock.now(), portal.settings.lease).await;
+        let taken = portal
+            .store
+            .take_run(&owner, portal.clock.now(), portal.settings.lease)
+            .await;
         match taken {
             Ok(Some(run)) => {
                 // A task of its own: a provisioner that panics costs one run, which its lease gives to another.
-                let carried = tokio::spawn(carry_out::carry_out(Arc::clone(&portal), run, shutdown.clone())).await;
+                let carried =
+                    tokio::spawn(carry_out::carry_out(Arc::clone(&portal), run, shutdown.clone())).await;
                 if let Err(error) = carried {
                     tracing::error!(%error, "carrying out a run ended by a fault; its lease will end");
                 }
@@ -76,7 +80,11 @@ async fn work(portal: Arc<Inner>, number: usize, shutdown: CancellationToken) {
 }
 
 /// Writes repeats and refusals into the history, in batches.
-async fn write_arrivals(portal: Arc<Inner>, mut waiting: mpsc::Receiver<Arrived>, shutdown: CancellationToken) {
+async fn write_arrivals(
+    portal: Arc<Inner>,
+    mut waiting: mpsc::Receiver<Arrived>,
+    shutdown: CancellationToken,
+) {
     let mut batch = Vec::new();
     loop {
         tokio::select! {
@@ -102,7 +110,11 @@ async fn write_arrivals(portal: Arc<Inner>, mut waiting: mpsc::Receiver<Arrived>
 }
 
 /// Notes when tokens were last used.
-async fn write_last_uses(portal: Arc<Inner>, mut waiting: mpsc::Receiver<TokenId>, shutdown: CancellationToken) {
+async fn write_last_uses(
+    portal: Arc<Inner>,
+    mut waiting: mpsc::Receiver<TokenId>,
+    shutdown: CancellationToken,
+) {
     // What was noted within the last minute need not be written again.
     let mut noted: HashSet<TokenId> = HashSet::new();
     let mut since = portal.clock.now();
@@ -137,7 +149,11 @@ async fn sweep(portal: Arc<Inner>, shutdown: CancellationToken) {
             () = shutdown.cancelled() => return,
             () = tokio::time::sleep(SWEEP_EVERY) => {}
         }
-        if let Err(error) = portal.store.sweep_sessions(portal.clock.now(), SWEEP_AT_ONCE).await {
+        if let Err(error) = portal
+            .store
+            .sweep_sessions(portal.clock.now(), SWEEP_AT_ONCE)
+            .await
+        {
             tracing::warn!(%error, "sessions that are over were not removed");
         }
     }

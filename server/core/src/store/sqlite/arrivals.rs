@@ -61,11 +61,18 @@ pub(super) async fn record(connection: &mut SqliteConnection, arrived: &Arrived)
     .bind(KEPT_PER_KEY)
     .fetch_one(&mut *connection)
     .await?;
-    if kept < KEPT_PER_KEY { insert(connection, arrived).await } else { Ok(()) }
+    if kept < KEPT_PER_KEY {
+        insert(connection, arrived).await
+    } else {
+        Ok(())
+    }
 }
 
 /// Every arrival of a request.
-pub(super) async fn of_request(connection: &mut SqliteConnection, request: RequestId) -> StoreResult<SubmissionsView> {
+pub(super) async fn of_request(
+    connection: &mut SqliteConnection,
+    request: RequestId,
+) -> StoreResult<SubmissionsView> {
     let rows = sqlx::query(
         "SELECT id, key, request, operation, outcome, problem, channel, sent_by, token_label, address, correlation_id, at
            FROM submission WHERE request = $1 ORDER BY at, id LIMIT $2",
@@ -77,12 +84,17 @@ pub(super) async fn of_request(connection: &mut SqliteConnection, request: Reque
     .await?;
     let results = rows.iter().map(view).collect::<StoreResult<Vec<_>>>()?;
     // Every claim's first arrival, and its repeats.
-    let counted: i64 = sqlx::query_scalar("SELECT coalesce(sum(1 + repeats), 0) FROM claim WHERE request = $1")
-        .bind(request.0)
-        .fetch_one(connection)
-        .await?;
+    let counted: i64 =
+        sqlx::query_scalar("SELECT coalesce(sum(1 + repeats), 0) FROM claim WHERE request = $1")
+            .bind(request.0)
+            .fetch_one(connection)
+            .await?;
     let kept = i64::try_from(results.len()).unwrap_or(i64::MAX);
-    Ok(SubmissionsView { total: counted.max(kept), only_counted: (counted - kept).max(0), results })
+    Ok(SubmissionsView {
+        total: counted.max(kept),
+        only_counted: (counted - kept).max(0),
+        results,
+    })
 }
 
 fn view(row: &SqliteRow) -> StoreResult<SubmissionView> {

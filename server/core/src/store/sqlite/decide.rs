@@ -1,7 +1,10 @@
 //! Submissions that are not creates: decisions about requests, and tokens. One at a time, each in a savepoint.
 
 use super::{
-    super::{Arrived, AuditEntry, Effect, NameHolder, StoreError, StoreResult, StoredRequest, Submission, Submitted},
+    super::{
+        Arrived, AuditEntry, Effect, NameHolder, StoreError, StoreResult, StoredRequest, Submission,
+        Submitted,
+    },
     arrivals, exactly_one, lists, people,
     rows::canonical,
     runs, submit, write_audit,
@@ -19,7 +22,13 @@ use uuid::Uuid;
 
 /// What an effect came to, before its key is claimed.
 enum Decided {
-    Done { answer: Answer, request: Option<RequestId>, existing: bool, act: &'static str, target: String },
+    Done {
+        answer: Answer,
+        request: Option<RequestId>,
+        existing: bool,
+        act: &'static str,
+        target: String,
+    },
     Not(Submitted),
 }
 
@@ -31,13 +40,21 @@ pub(super) async fn one(connection: &mut SqliteConnection, submission: Submissio
     }
     let now = submission.arrived.at;
     let decided = match &submission.effect {
-        Effect::Create { .. } => return Err(StoreError::Corrupt("a create is decided with its group".into())),
+        Effect::Create { .. } => {
+            return Err(StoreError::Corrupt("a create is decided with its group".into()));
+        }
         Effect::Cancel(id) => cancel(connection, *id, now).await?,
         Effect::Retry(id, resource) => retry(connection, *id, *resource, now).await?,
-        Effect::Resolve { request, resolution, forced } => {
-            resolve(connection, *request, *resolution, forced.as_deref(), now).await?
-        }
-        Effect::TokenCreate { token, digest, answer } => {
+        Effect::Resolve {
+            request,
+            resolution,
+            forced,
+        } => resolve(connection, *request, *resolution, forced.as_deref(), now).await?,
+        Effect::TokenCreate {
+            token,
+            digest,
+            answer,
+        } => {
             people::add_token(connection, submission.arrived.scope.principal, token, *digest).await?;
             Decided::Done {
                 answer: answer.clone(),
@@ -49,14 +66,35 @@ pub(super) async fn one(connection: &mut SqliteConnection, submission: Submissio
         }
         Effect::TokenRevoke(id) => revoke(connection, &submission, *id, now).await?,
     };
-    let Decided::Done { answer, request, existing, act, target } = decided else {
-        let Decided::Not(submitted) = decided else { return Err(StoreError::Corrupt("undecided".into())) };
+    let Decided::Done {
+        answer,
+        request,
+        existing,
+        act,
+        target,
+    } = decided
+    else {
+        let Decided::Not(submitted) = decided else {
+            return Err(StoreError::Corrupt("undecided".into()));
+        };
         return Ok(submitted);
     };
     let arrived = &submission.arrived;
     submit::claim_with(connection, &submission, request.map(|id| id.0), existing, &answer).await?;
-    let outcome = if existing { SubmissionOutcome::Existing } else { SubmissionOutcome::First };
-    arrivals::insert(connection, &Arrived { request, outcome, ..arrived.clone() }).await?;
+    let outcome = if existing {
+        SubmissionOutcome::Existing
+    } else {
+        SubmissionOutcome::First
+    };
+    arrivals::insert(
+        connection,
+        &Arrived {
+            request,
+            outcome,
+            ..arrived.clone()
+        },
+    )
+    .await?;
     let entry = AuditEntry {
         at: now,
         actor: arrived.sent_by.clone(),
@@ -83,13 +121,23 @@ async fn shown(
     let request = runs::existing(connection, id).await?;
     let answer =
         Answer::of_request(kind, &request.view).map_err(|error| StoreError::Corrupt(error.to_string()))?;
-    Ok(Decided::Done { answer, request: Some(id), existing, act, target: id.to_string() })
+    Ok(Decided::Done {
+        answer,
+        request: Some(id),
+        existing,
+        act,
+        target: id.to_string(),
+    })
 }
 
 async fn cancel(connection: &mut SqliteConnection, id: RequestId, now: Moment) -> StoreResult<Decided> {
-    let Some(request) = lists::request(connection, id).await? else { return Ok(Decided::Not(Submitted::Missing)) };
+    let Some(request) = lists::request(connection, id).await? else {
+        return Ok(Decided::Not(Submitted::Missing));
+    };
     match request.view.state {
-        RequestState::Canceled => return shown(connection, id, AnswerKind::Done, true, "request_cancel").await,
+        RequestState::Canceled => {
+            return shown(connection, id, AnswerKind::Done, true, "request_cancel").await;
+        }
         RequestState::PendingApproval | RequestState::Queued | RequestState::Running => {}
         state => return Ok(Decided::Not(Submitted::Undecidable(state))),
     }
@@ -112,13 +160,18 @@ async fn cancel(connection: &mut SqliteConnection, id: RequestId, now: Moment) -
         runs::set_state(connection, &request, RequestState::Canceled, None, now).await?;
         runs::end_life(connection, request.resource.0, now).await?;
     } else {
-        let done = sqlx::query("UPDATE run SET intent = 'cancel', due_at = iif(owner IS NULL, $1, due_at) WHERE request = $2")
-            .bind(now.millis())
-            .bind(id.0)
-            .execute(&mut *connection)
-            .await?;
+        let done = sqlx::query(
+            "UPDATE run SET intent = 'cancel', due_at = iif(owner IS NULL, $1, due_at) WHERE request = $2",
+        )
+        .bind(now.millis())
+        .bind(id.0)
+        .execute(&mut *connection)
+        .await?;
         exactly_one(&done, "run")?;
-        let entry = EventEntry::Step { step: "cancel".into(), detail: "asked to stop".into() };
+        let entry = EventEntry::Step {
+            step: "cancel".into(),
+            detail: "asked to stop".into(),
+        };
         runs::append(connection, id, request.view.attempt, &[entry], now).await?;
     }
     shown(connection, id, AnswerKind::Accepted, false, "request_cancel").await
@@ -130,7 +183,9 @@ async fn retry(
     resource: ResourceId,
     now: Moment,
 ) -> StoreResult<Decided> {
-    let Some(request) = lists::request(connection, id).await? else { return Ok(Decided::Not(Submitted::Missing)) };
+    let Some(request) = lists::request(connection, id).await? else {
+        return Ok(Decided::Not(Submitted::Missing));
+    };
     if request.view.state != RequestState::Failed {
         return Ok(Decided::Not(Submitted::Undecidable(request.view.state)));
     }
@@ -151,7 +206,10 @@ async fn retry(
     .execute(&mut *connection)
     .await?;
     exactly_one(&done, "request")?;
-    let entry = EventEntry::State { state: RequestState::Queued, reason: None };
+    let entry = EventEntry::State {
+        state: RequestState::Queued,
+        reason: None,
+    };
     runs::append(connection, id, attempt, &[entry], now).await?;
     queue(connection, id, attempt, "apply", now).await?;
     shown(connection, id, AnswerKind::Accepted, false, "request_retry").await
@@ -183,10 +241,15 @@ async fn reserve(
     if done.rows_affected() == 1 {
         return Ok(None);
     }
-    let held = lists::resource(connection, view.team.as_str(), view.resource_type.as_str(), view.name.as_str())
-        .await?
-        .ok_or_else(|| StoreError::Corrupt("a name is held by nobody".into()))?
-        .view;
+    let held = lists::resource(
+        connection,
+        view.team.as_str(),
+        view.resource_type.as_str(),
+        view.name.as_str(),
+    )
+    .await?
+    .ok_or_else(|| StoreError::Corrupt("a name is held by nobody".into()))?
+    .view;
     Ok(Some(if held.state == "deleting" {
         Submitted::Deleting(held.created_by.id)
     } else {
@@ -226,7 +289,9 @@ async fn resolve(
     forced: Option<&str>,
     now: Moment,
 ) -> StoreResult<Decided> {
-    let Some(request) = lists::request(connection, id).await? else { return Ok(Decided::Not(Submitted::Missing)) };
+    let Some(request) = lists::request(connection, id).await? else {
+        return Ok(Decided::Not(Submitted::Missing));
+    };
     if request.view.state != RequestState::Unknown {
         return Ok(Decided::Not(Submitted::Undecidable(request.view.state)));
     }
@@ -242,7 +307,10 @@ async fn resolve(
         queue(connection, id, request.view.attempt, intent, now).await?;
         runs::set_state(connection, &request, RequestState::Queued, None, now).await?;
     }
-    let entry = EventEntry::Step { step: "resolve".into(), detail: resolution.as_str().into() };
+    let entry = EventEntry::Step {
+        step: "resolve".into(),
+        detail: resolution.as_str().into(),
+    };
     runs::append(connection, id, request.view.attempt, &[entry], now).await?;
     shown(connection, id, AnswerKind::Accepted, false, "request_resolve").await
 }
@@ -259,7 +327,9 @@ async fn revoke(
             .bind(submission.arrived.scope.principal.0)
             .fetch_optional(&mut *connection)
             .await?;
-    let Some(revoked) = revoked else { return Ok(Decided::Not(Submitted::Missing)) };
+    let Some(revoked) = revoked else {
+        return Ok(Decided::Not(Submitted::Missing));
+    };
     if revoked.is_none() {
         let done = sqlx::query("UPDATE token SET revoked_at = $1 WHERE id = $2")
             .bind(now.millis())

@@ -17,11 +17,16 @@ use uuid::Uuid;
 const COUNTED: i64 = 10_000;
 
 /// One request.
-pub(super) async fn request(connection: &mut SqliteConnection, id: RequestId) -> StoreResult<Option<StoredRequest>> {
-    let row = sqlx::query(AssertSqlSafe(format!("SELECT {REQUEST} FROM request WHERE id = $1")))
-        .bind(id.0)
-        .fetch_optional(connection)
-        .await?;
+pub(super) async fn request(
+    connection: &mut SqliteConnection,
+    id: RequestId,
+) -> StoreResult<Option<StoredRequest>> {
+    let row = sqlx::query(AssertSqlSafe(format!(
+        "SELECT {REQUEST} FROM request WHERE id = $1"
+    )))
+    .bind(id.0)
+    .fetch_optional(connection)
+    .await?;
     row.as_ref().map(rows::request).transpose()
 }
 
@@ -38,31 +43,43 @@ pub(super) async fn requests(
     let mut page = QueryBuilder::new(format!("SELECT {REQUEST} FROM request WHERE "));
     matching(&mut page, list);
     if let Some((at, id)) = list.after {
-        page.push(" AND (created_at, id) < (").push_bind(at.millis()).push(", ").push_bind(id).push(")");
+        page.push(" AND (created_at, id) < (")
+            .push_bind(at.millis())
+            .push(", ")
+            .push_bind(id)
+            .push(")");
     }
-    page.push(" ORDER BY created_at DESC, id DESC LIMIT ").push_bind(i64::from(list.size) + 1);
+    page.push(" ORDER BY created_at DESC, id DESC LIMIT ")
+        .push_bind(i64::from(list.size) + 1);
     let rows = page.build().fetch_all(connection).await?;
-    let results = rows.iter().map(|row| rows::request(row).map(|one| one.view)).collect::<StoreResult<Vec<_>>>()?;
-    Ok(paged(results, list.size, total, |last| (last.created_at, last.id.0)))
+    let results = rows
+        .iter()
+        .map(|row| rows::request(row).map(|one| one.view))
+        .collect::<StoreResult<Vec<_>>>()?;
+    Ok(paged(results, list.size, total, |last| {
+        (last.created_at, last.id.0)
+    }))
 }
 
 fn matching(query: &mut QueryBuilder<Sqlite>, list: &RequestList) {
     match &list.scope {
-        ListScope::All => drop(query.push("true")),
-        ListScope::Team(team) => drop(query.push("team = ").push_bind(team.to_string())),
-        ListScope::RequestedBy(principal) => drop(query.push("principal = ").push_bind(principal.0)),
+        ListScope::All => {
+            query.push("true");
+        }
+        ListScope::Team(team) => {
+            query.push("team = ").push_bind(team.to_string());
+        }
+        ListScope::RequestedBy(principal) => {
+            query.push("principal = ").push_bind(principal.0);
+        }
         ListScope::Teams(teams) => {
-            query.push("team IN (");
-            let mut listed = query.separated(", ");
-            teams.iter().for_each(|team| drop(listed.push_bind(team.to_string())));
-            query.push(")");
+            query.push("team");
+            among(query, teams.iter().map(ToString::to_string));
         }
     }
     if !list.states.is_empty() {
-        query.push(" AND state IN (");
-        let mut listed = query.separated(", ");
-        list.states.iter().for_each(|state| drop(listed.push_bind(state.as_str())));
-        query.push(")");
+        query.push(" AND state");
+        among(query, list.states.iter().map(ToString::to_string));
     }
     let equal = [
         (" AND offering = ", &list.offering),
@@ -75,6 +92,15 @@ fn matching(query: &mut QueryBuilder<Sqlite>, list: &RequestList) {
             query.push(column).push_bind(value.clone());
         }
     }
+}
+
+fn among(query: &mut QueryBuilder<Sqlite>, values: impl Iterator<Item = String>) {
+    query.push(" IN (");
+    let mut listed = query.separated(", ");
+    for value in values {
+        listed.push_bind(value);
+    }
+    query.push(")");
 }
 
 fn paged<T>(mut results: Vec<T>, size: u32, total: i64, place: impl Fn(&T) -> (Moment, Uuid)) -> Page<T> {
@@ -145,7 +171,10 @@ pub(super) async fn resources(
     .bind(i64::from(size) + 1)
     .fetch_all(connection)
     .await?;
-    let results = rows.iter().map(|row| rows::resource(row).map(|one| one.view)).collect::<StoreResult<Vec<_>>>()?;
+    let results = rows
+        .iter()
+        .map(|row| rows::resource(row).map(|one| one.view))
+        .collect::<StoreResult<Vec<_>>>()?;
     Ok(paged(results, size, total, |last| (last.created_at, last.id.0)))
 }
 
@@ -156,11 +185,16 @@ pub(super) async fn resource(
     kind: &str,
     name: &str,
 ) -> StoreResult<Option<StoredResource>> {
-    let row = sqlx::query("SELECT * FROM resource WHERE team = $1 AND type = $2 AND name = $3 AND ended_at IS NULL")
-        .bind(team)
-        .bind(kind)
-        .bind(name)
-        .fetch_optional(connection)
-        .await?;
-    row.as_ref().map(rows::resource).transpose().map_err(|error| StoreError::Corrupt(error.to_string()))
+    let row = sqlx::query(
+        "SELECT * FROM resource WHERE team = $1 AND type = $2 AND name = $3 AND ended_at IS NULL",
+    )
+    .bind(team)
+    .bind(kind)
+    .bind(name)
+    .fetch_optional(connection)
+    .await?;
+    row.as_ref()
+        .map(rows::resource)
+        .transpose()
+        .map_err(|error| StoreError::Corrupt(error.to_string()))
 }

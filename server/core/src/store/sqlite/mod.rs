@@ -10,8 +10,8 @@ mod submit;
 mod writer;
 
 use super::{
-    Arrived, AuditEntry, Claim, Ending, Held, Hold, Made, NewPrincipal, Principal, RequestList, Run, Scope, Store,
-    StoreError, StoreResult, StoredRequest, StoredResource, Submission, Submitted, changes::Changes,
+    Arrived, AuditEntry, Claim, Ending, Held, Hold, Made, NewPrincipal, Principal, RequestList, Run, Scope,
+    Store, StoreError, StoreResult, StoredRequest, StoredResource, Submission, Submitted, changes::Changes,
 };
 use async_trait::async_trait;
 use domain::{
@@ -76,7 +76,11 @@ impl Sqlite {
             .max_connections(READERS)
             .acquire_timeout(BUSY)
             .connect_lazy_with(options(file).pragma("query_only", "on"));
-        Ok(Self { readers, writer: Writer::start(options(file), connection), changes: Arc::default() })
+        Ok(Self {
+            readers,
+            writer: Writer::start(options(file), connection),
+            changes: Arc::default(),
+        })
     }
 
     async fn write<T: Send + 'static>(&self, work: Work<T>) -> StoreResult<T> {
@@ -155,10 +159,12 @@ impl Store for Sqlite {
     }
 
     async fn schema(&self, digest: &str) -> StoreResult<Option<String>> {
-        Ok(sqlx::query_scalar("SELECT schema FROM offering_schema WHERE digest = $1")
-            .bind(digest)
-            .fetch_optional(&self.readers)
-            .await?)
+        Ok(
+            sqlx::query_scalar("SELECT schema FROM offering_schema WHERE digest = $1")
+                .bind(digest)
+                .fetch_optional(&self.readers)
+                .await?,
+        )
     }
 
     async fn request(&self, id: RequestId) -> StoreResult<Option<StoredRequest>> {
@@ -197,7 +203,9 @@ impl Store for Sqlite {
         }
         let owner = owner.to_owned();
         let run = self
-            .write(Box::new(move |connection| Box::pin(async move { runs::take(connection, &owner, now, lease).await })))
+            .write(Box::new(move |connection| {
+                Box::pin(async move { runs::take(connection, &owner, now, lease).await })
+            }))
             .await?;
         if let Some(run) = &run {
             self.changes.changed(run.request.view.id);
@@ -208,10 +216,19 @@ impl Store for Sqlite {
     }
 
     async fn renew(&self, hold: Hold, until: Moment) -> StoreResult<Held> {
-        self.write(Box::new(move |connection| Box::pin(async move { runs::renew(connection, hold, until).await }))).await
+        self.write(Box::new(move |connection| {
+            Box::pin(async move { runs::renew(connection, hold, until).await })
+        }))
+        .await
     }
 
-    async fn note(&self, hold: Hold, entries: Vec<EventEntry>, touched: bool, now: Moment) -> StoreResult<Held> {
+    async fn note(
+        &self,
+        hold: Hold,
+        entries: Vec<EventEntry>,
+        touched: bool,
+        now: Moment,
+    ) -> StoreResult<Held> {
         let held = self
             .write(Box::new(move |connection| {
                 Box::pin(async move { runs::note(connection, hold, &entries, touched, now).await })
@@ -250,7 +267,9 @@ impl Store for Sqlite {
     }
 
     async fn next_due(&self) -> StoreResult<Option<Moment>> {
-        let due: Option<i64> = sqlx::query_scalar("SELECT min(due_at) FROM run").fetch_one(&self.readers).await?;
+        let due: Option<i64> = sqlx::query_scalar("SELECT min(due_at) FROM run")
+            .fetch_one(&self.readers)
+            .await?;
         Ok(due.map(Moment::from_millis))
     }
 
@@ -263,14 +282,18 @@ impl Store for Sqlite {
     }
 
     async fn add_principal(&self, principal: NewPrincipal, now: Moment) -> StoreResult<Made> {
-        self.write(Box::new(move |connection| Box::pin(async move { people::add(connection, &principal, now).await })))
-            .await
+        self.write(Box::new(move |connection| {
+            Box::pin(async move { people::add(connection, &principal, now).await })
+        }))
+        .await
     }
 
     async fn add_team(&self, name: &Name, now: Moment) -> StoreResult<Made> {
         let name = name.clone();
-        self.write(Box::new(move |connection| Box::pin(async move { people::add_team(connection, &name, now).await })))
-            .await
+        self.write(Box::new(move |connection| {
+            Box::pin(async move { people::add_team(connection, &name, now).await })
+        }))
+        .await
     }
 
     async fn set_up(&self, principal: NewPrincipal, now: Moment) -> StoreResult<Made> {
@@ -284,7 +307,11 @@ impl Store for Sqlite {
         people::has_admin(&mut *self.readers.acquire().await?).await
     }
 
-    async fn token(&self, digest: [u8; 32], now: Moment) -> StoreResult<Option<(PrincipalId, TokenId, String)>> {
+    async fn token(
+        &self,
+        digest: [u8; 32],
+        now: Moment,
+    ) -> StoreResult<Option<(PrincipalId, TokenId, String)>> {
         people::token(&mut *self.readers.acquire().await?, digest, now).await
     }
 
@@ -307,11 +334,13 @@ impl Store for Sqlite {
     }
 
     async fn session(&self, id: &str, now: Moment) -> StoreResult<Option<Vec<u8>>> {
-        Ok(sqlx::query_scalar("SELECT data FROM session WHERE id = $1 AND expires_at > $2")
-            .bind(id)
-            .bind(now.millis())
-            .fetch_optional(&self.readers)
-            .await?)
+        Ok(
+            sqlx::query_scalar("SELECT data FROM session WHERE id = $1 AND expires_at > $2")
+                .bind(id)
+                .bind(now.millis())
+                .fetch_optional(&self.readers)
+                .await?,
+        )
     }
 
     async fn save_session(&self, id: &str, data: Vec<u8>, expires: Moment, fresh: bool) -> StoreResult<bool> {
@@ -327,7 +356,10 @@ impl Store for Sqlite {
         self.write(Box::new(move |connection| {
             Box::pin(async move {
                 // Ending a session that is over already is no error.
-                sqlx::query("DELETE FROM session WHERE id = $1").bind(id).execute(connection).await?;
+                sqlx::query("DELETE FROM session WHERE id = $1")
+                    .bind(id)
+                    .execute(connection)
+                    .await?;
                 Ok(())
             })
         }))
@@ -361,11 +393,13 @@ impl Store for Sqlite {
         let name = name.to_owned();
         self.write(Box::new(move |connection| {
             Box::pin(async move {
-                sqlx::query("INSERT INTO setting (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING")
-                    .bind(&name)
-                    .bind(value)
-                    .execute(&mut *connection)
-                    .await?;
+                sqlx::query(
+                    "INSERT INTO setting (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING",
+                )
+                .bind(&name)
+                .bind(value)
+                .execute(&mut *connection)
+                .await?;
                 Ok(sqlx::query_scalar("SELECT value FROM setting WHERE name = $1")
                     .bind(&name)
                     .fetch_one(connection)
@@ -376,7 +410,10 @@ impl Store for Sqlite {
     }
 
     async fn audit(&self, entry: AuditEntry) -> StoreResult<()> {
-        self.write(Box::new(move |connection| Box::pin(async move { write_audit(connection, &entry).await }))).await
+        self.write(Box::new(move |connection| {
+            Box::pin(async move { write_audit(connection, &entry).await })
+        }))
+        .await
     }
 
     async fn probe(&self, now: Moment) -> StoreResult<()> {

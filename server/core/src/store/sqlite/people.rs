@@ -24,7 +24,10 @@ pub(super) async fn by_name(connection: &mut SqliteConnection, name: &str) -> St
     with_teams(connection, row).await
 }
 
-pub(super) async fn by_id(connection: &mut SqliteConnection, id: PrincipalId) -> StoreResult<Option<Principal>> {
+pub(super) async fn by_id(
+    connection: &mut SqliteConnection,
+    id: PrincipalId,
+) -> StoreResult<Option<Principal>> {
     let row = sqlx::query("SELECT id, name, role, password_hash FROM principal WHERE id = $1")
         .bind(id.0)
         .fetch_optional(&mut *connection)
@@ -32,7 +35,10 @@ pub(super) async fn by_id(connection: &mut SqliteConnection, id: PrincipalId) ->
     with_teams(connection, row).await
 }
 
-async fn with_teams(connection: &mut SqliteConnection, row: Option<SqliteRow>) -> StoreResult<Option<Principal>> {
+async fn with_teams(
+    connection: &mut SqliteConnection,
+    row: Option<SqliteRow>,
+) -> StoreResult<Option<Principal>> {
     let Some(row) = row else { return Ok(None) };
     let id = PrincipalId(row.try_get("id")?);
     let teams = sqlx::query("SELECT team, role FROM member WHERE principal = $1 ORDER BY team")
@@ -43,7 +49,10 @@ async fn with_teams(connection: &mut SqliteConnection, row: Option<SqliteRow>) -
         id,
         name: row.try_get("name")?,
         role: parsed(&row, "role")?,
-        teams: teams.iter().map(|row| Ok((name(row, "team")?, parsed(row, "role")?))).collect::<StoreResult<_>>()?,
+        teams: teams
+            .iter()
+            .map(|row| Ok((name(row, "team")?, parsed(row, "role")?)))
+            .collect::<StoreResult<_>>()?,
         password_hash: row.try_get("password_hash")?,
     }))
 }
@@ -88,13 +97,22 @@ pub(super) async fn add(
     Ok(Made::New)
 }
 
-pub(super) async fn add_team(connection: &mut SqliteConnection, name: &Name, now: Moment) -> StoreResult<Made> {
-    let done = sqlx::query("INSERT INTO team (name, created_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING")
-        .bind(name.as_str())
-        .bind(now.millis())
-        .execute(connection)
-        .await?;
-    Ok(if done.rows_affected() == 1 { Made::New } else { Made::Exists })
+pub(super) async fn add_team(
+    connection: &mut SqliteConnection,
+    name: &Name,
+    now: Moment,
+) -> StoreResult<Made> {
+    let done =
+        sqlx::query("INSERT INTO team (name, created_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING")
+            .bind(name.as_str())
+            .bind(now.millis())
+            .execute(connection)
+            .await?;
+    Ok(if done.rows_affected() == 1 {
+        Made::New
+    } else {
+        Made::Exists
+    })
 }
 
 pub(super) async fn set_up(
@@ -113,7 +131,11 @@ pub(super) async fn set_up(
 }
 
 pub(super) async fn has_admin(connection: &mut SqliteConnection) -> StoreResult<bool> {
-    Ok(sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM principal WHERE role = 'admin')").fetch_one(connection).await?)
+    Ok(
+        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM principal WHERE role = 'admin')")
+            .fetch_one(connection)
+            .await?,
+    )
 }
 
 pub(super) async fn token(
@@ -129,12 +151,19 @@ pub(super) async fn token(
     .fetch_optional(connection)
     .await?;
     row.map(|row| {
-        Ok((PrincipalId(row.try_get("principal")?), TokenId(row.try_get("id")?), row.try_get("label")?))
+        Ok((
+            PrincipalId(row.try_get("principal")?),
+            TokenId(row.try_get("id")?),
+            row.try_get("label")?,
+        ))
     })
     .transpose()
 }
 
-pub(super) async fn tokens(connection: &mut SqliteConnection, principal: PrincipalId) -> StoreResult<Vec<TokenView>> {
+pub(super) async fn tokens(
+    connection: &mut SqliteConnection,
+    principal: PrincipalId,
+) -> StoreResult<Vec<TokenView>> {
     let rows = sqlx::query(
         "SELECT id, label, created_at, expires_at, last_used_at, revoked_at FROM token
           WHERE principal = $1 ORDER BY created_at DESC, id DESC LIMIT 1000",
@@ -177,7 +206,11 @@ pub(super) async fn add_token(
     exactly_one(&done, "token")
 }
 
-pub(super) async fn tokens_used(connection: &mut SqliteConnection, tokens: &[TokenId], now: Moment) -> StoreResult<()> {
+pub(super) async fn tokens_used(
+    connection: &mut SqliteConnection,
+    tokens: &[TokenId],
+    now: Moment,
+) -> StoreResult<()> {
     for token in tokens {
         // To the minute: a busy script should not cost a write a call. A token may have been removed meanwhile.
         sqlx::query(
@@ -205,7 +238,11 @@ pub(super) async fn save_session(
         "INSERT INTO session (id, data, expires_at) VALUES ($1, $2, $3)
          ON CONFLICT (id) DO UPDATE SET data = excluded.data, expires_at = excluded.expires_at"
     };
-    let done =
-        sqlx::query(statement).bind(id).bind(data).bind(expires.millis()).execute(connection).await?;
+    let done = sqlx::query(statement)
+        .bind(id)
+        .bind(data)
+        .bind(expires.millis())
+        .execute(connection)
+        .await?;
     Ok(done.rows_affected() == 1)
 }

@@ -5,12 +5,7 @@ use super::{
     exactly_one, lists,
     rows::{self, canonical},
 };
-use domain::{
-    id::RequestId,
-    state::RequestState,
-    time::Moment,
-    view::EventEntry,
-};
+use domain::{id::RequestId, state::RequestState, time::Moment, view::EventEntry};
 use sqlx::{Row, SqliteConnection};
 use std::time::Duration;
 use uuid::Uuid;
@@ -83,7 +78,10 @@ pub(super) async fn set_state(
     .execute(&mut *connection)
     .await?;
     exactly_one(&done, "request")?;
-    let entry = EventEntry::State { state, reason: reason.map(str::to_owned) };
+    let entry = EventEntry::State {
+        state,
+        reason: reason.map(str::to_owned),
+    };
     append(connection, id, request.view.attempt, &[entry], now).await
 }
 
@@ -99,8 +97,10 @@ pub(super) async fn append(
         .bind(request.0)
         .fetch_one(&mut *connection)
         .await?;
-    let kept: Vec<&EventEntry> =
-        entries.iter().filter(|entry| last < MOST_EVENTS || !matches!(entry, EventEntry::Log { .. })).collect();
+    let kept: Vec<&EventEntry> = entries
+        .iter()
+        .filter(|entry| last < MOST_EVENTS || !matches!(entry, EventEntry::Log { .. }))
+        .collect();
     if kept.is_empty() {
         return Ok(());
     }
@@ -158,8 +158,10 @@ pub(super) async fn note(
         return Ok(held);
     }
     if touched {
-        let done =
-            sqlx::query("UPDATE run SET touched = 1 WHERE request = $1").bind(hold.request.0).execute(&mut *connection).await?;
+        let done = sqlx::query("UPDATE run SET touched = 1 WHERE request = $1")
+            .bind(hold.request.0)
+            .execute(&mut *connection)
+            .await?;
         exactly_one(&done, "run")?;
     }
     append(connection, hold.request, hold.attempt, entries, now).await?;
@@ -179,12 +181,13 @@ pub(super) async fn give_back(
     if let Held::Yes(intent) = held {
         // Somebody changed their mind meanwhile: that does not wait for a back-off.
         let due = if intent == Intent::Apply { due } else { now };
-        let done = sqlx::query("UPDATE run SET owner = NULL, due_at = $1, tries = tries + $2 WHERE request = $3")
-            .bind(due.millis())
-            .bind(failed_try)
-            .bind(hold.request.0)
-            .execute(&mut *connection)
-            .await?;
+        let done =
+            sqlx::query("UPDATE run SET owner = NULL, due_at = $1, tries = tries + $2 WHERE request = $3")
+                .bind(due.millis())
+                .bind(failed_try)
+                .bind(hold.request.0)
+                .execute(&mut *connection)
+                .await?;
         exactly_one(&done, "run")?;
         append(connection, hold.request, hold.attempt, entry.as_slice(), now).await?;
     }
@@ -207,7 +210,9 @@ pub(super) async fn end(
     set_state(connection, &request, ending.state, ending.reason.as_deref(), now).await?;
     match ending.state {
         RequestState::Succeeded => succeed(connection, &request, ending, now).await?,
-        RequestState::Failed | RequestState::Canceled => end_life(connection, request.resource.0, now).await?,
+        RequestState::Failed | RequestState::Canceled => {
+            end_life(connection, request.resource.0, now).await?
+        }
         // Nobody can tell whether it is there: its name stays held.
         _ => {}
     }
@@ -216,7 +221,10 @@ pub(super) async fn end(
 
 /// Takes a run off the queue.
 pub(super) async fn remove(connection: &mut SqliteConnection, request: RequestId) -> StoreResult<()> {
-    let done = sqlx::query("DELETE FROM run WHERE request = $1").bind(request.0).execute(connection).await?;
+    let done = sqlx::query("DELETE FROM run WHERE request = $1")
+        .bind(request.0)
+        .execute(connection)
+        .await?;
     exactly_one(&done, "run")
 }
 
@@ -227,7 +235,8 @@ async fn succeed(
     now: Moment,
 ) -> StoreResult<()> {
     let outputs = canonical(&ending.outputs);
-    let names = serde_json::to_string(&ending.secret_names).map_err(|error| StoreError::Corrupt(error.to_string()))?;
+    let names = serde_json::to_string(&ending.secret_names)
+        .map_err(|error| StoreError::Corrupt(error.to_string()))?;
     let done = sqlx::query("UPDATE request SET outputs = $1, secret_names = $2 WHERE id = $3")
         .bind(&outputs)
         .bind(&names)
@@ -250,7 +259,11 @@ async fn succeed(
 }
 
 /// Ends a resource's life; its name is free again.
-pub(super) async fn end_life(connection: &mut SqliteConnection, resource: Uuid, now: Moment) -> StoreResult<()> {
+pub(super) async fn end_life(
+    connection: &mut SqliteConnection,
+    resource: Uuid,
+    now: Moment,
+) -> StoreResult<()> {
     let done = sqlx::query(
         "UPDATE resource SET state = 'gone', secrets = NULL, ended_at = $1, updated_at = $1
           WHERE id = $2 AND ended_at IS NULL",

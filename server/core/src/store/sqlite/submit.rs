@@ -3,7 +3,8 @@
 
 use super::{
     super::{
-        Arrived, Claim, Effect, NameHolder, Scope, StoreError, StoreResult, StoredRequest, Submission, Submitted,
+        Arrived, Claim, Effect, NameHolder, Scope, StoreError, StoreResult, StoredRequest, Submission,
+        Submitted,
     },
     arrivals, decide, lists,
     rows::{self, canonical},
@@ -110,8 +111,10 @@ pub(super) async fn group(
     submissions: Vec<Submission>,
 ) -> StoreResult<Vec<StoreResult<Submitted>>> {
     let mut outcomes: Vec<Option<StoreResult<Submitted>>> = submissions.iter().map(|_| None).collect();
-    let (creates, others): (Vec<_>, Vec<_>) =
-        submissions.into_iter().enumerate().partition(|(_, one)| matches!(one.effect, Effect::Create { .. }));
+    let (creates, others): (Vec<_>, Vec<_>) = submissions
+        .into_iter()
+        .enumerate()
+        .partition(|(_, one)| matches!(one.effect, Effect::Create { .. }));
     let (places, creates): (Vec<usize>, Vec<Submission>) = creates.into_iter().unzip();
     if !creates.is_empty() {
         savepoint(connection).await?;
@@ -129,7 +132,8 @@ pub(super) async fn group(
                     savepoint(connection).await?;
                     let alone = create(connection, std::slice::from_ref(one)).await;
                     leave(connection, alone.is_ok()).await?;
-                    outcomes[place] = Some(alone.and_then(|decided| decided.into_iter().next().ok_or_else(undecided)));
+                    outcomes[place] =
+                        Some(alone.and_then(|decided| decided.into_iter().next().ok_or_else(undecided)));
                 }
             }
         }
@@ -140,7 +144,10 @@ pub(super) async fn group(
         leave(connection, outcome.is_ok()).await?;
         outcomes[place] = Some(outcome);
     }
-    Ok(outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(|| Err(undecided()))).collect())
+    Ok(outcomes
+        .into_iter()
+        .map(|outcome| outcome.unwrap_or_else(|| Err(undecided())))
+        .collect())
 }
 
 fn undecided() -> StoreError {
@@ -152,7 +159,14 @@ fn array(rows: &[&NewRow<'_>]) -> StoreResult<String> {
 }
 
 fn new_row<'a>(arrived: &'a Arrived, submission: &'a Submission) -> Option<(NewRow<'a>, &'a StoredRequest)> {
-    let Effect::Create { request, schema_digest, answer } = &submission.effect else { return None };
+    let Effect::Create {
+        request,
+        schema_digest,
+        answer,
+    } = &submission.effect
+    else {
+        return None;
+    };
     let view = &request.view;
     Some((
         NewRow {
@@ -190,31 +204,47 @@ fn new_row<'a>(arrived: &'a Arrived, submission: &'a Submission) -> Option<(NewR
     ))
 }
 
-async fn create(connection: &mut SqliteConnection, submissions: &[Submission]) -> StoreResult<Vec<Submitted>> {
-    let rows: Vec<(NewRow<'_>, &StoredRequest)> =
-        submissions.iter().filter_map(|one| new_row(&one.arrived, one)).collect();
+async fn create(
+    connection: &mut SqliteConnection,
+    submissions: &[Submission],
+) -> StoreResult<Vec<Submitted>> {
+    let rows: Vec<(NewRow<'_>, &StoredRequest)> = submissions
+        .iter()
+        .filter_map(|one| new_row(&one.arrived, one))
+        .collect();
     let all: Vec<&NewRow<'_>> = rows.iter().map(|(row, _)| row).collect();
     let claimed = returned(connection, CLAIM, &array(&all)?).await?;
-    let claimants: Vec<&NewRow<'_>> =
-        rows.iter().filter(|(_, r)| claimed.contains(&r.view.id.0)).map(|(row, _)| row).collect();
+    let claimants: Vec<&NewRow<'_>> = rows
+        .iter()
+        .filter(|(_, r)| claimed.contains(&r.view.id.0))
+        .map(|(row, _)| row)
+        .collect();
     let named = if claimants.is_empty() {
         HashSet::new()
     } else {
         returned(connection, RESOURCE, &array(&claimants)?).await?
     };
-    let winners: Vec<&NewRow<'_>> =
-        rows.iter().filter(|(_, r)| named.contains(&r.view.id.0)).map(|(row, _)| row).collect();
+    let winners: Vec<&NewRow<'_>> = rows
+        .iter()
+        .filter(|(_, r)| named.contains(&r.view.id.0))
+        .map(|(row, _)| row)
+        .collect();
     if !winners.is_empty() {
         let winners = array(&winners)?;
         for statement in [REQUEST, RUN, EVENT, SUBMISSION, AUDIT] {
-            sqlx::query(statement).bind(&winners).execute(&mut *connection).await?;
+            sqlx::query(statement)
+                .bind(&winners)
+                .execute(&mut *connection)
+                .await?;
         }
     }
     let mut outcomes = Vec::with_capacity(submissions.len());
     for (submission, (_, request)) in submissions.iter().zip(&rows) {
         let id = request.view.id;
         outcomes.push(if named.contains(&id.0) {
-            let Effect::Create { answer, .. } = &submission.effect else { return Err(undecided()) };
+            let Effect::Create { answer, .. } = &submission.effect else {
+                return Err(undecided());
+            };
             Submitted::First(answer.clone(), Some(id))
         } else if claimed.contains(&id.0) {
             met_a_name(connection, submission, request).await?
@@ -226,8 +256,15 @@ async fn create(connection: &mut SqliteConnection, submissions: &[Submission]) -
     Ok(outcomes)
 }
 
-async fn returned(connection: &mut SqliteConnection, statement: &'static str, rows: &str) -> StoreResult<HashSet<Uuid>> {
-    let ids: Vec<Uuid> = sqlx::query_scalar(statement).bind(rows).fetch_all(connection).await?;
+async fn returned(
+    connection: &mut SqliteConnection,
+    statement: &'static str,
+    rows: &str,
+) -> StoreResult<HashSet<Uuid>> {
+    let ids: Vec<Uuid> = sqlx::query_scalar(statement)
+        .bind(rows)
+        .fetch_all(connection)
+        .await?;
     Ok(ids.into_iter().collect())
 }
 
@@ -238,10 +275,15 @@ async fn met_a_name(
     wanted: &StoredRequest,
 ) -> StoreResult<Submitted> {
     let (view, scope) = (&wanted.view, &submission.arrived.scope);
-    let held = lists::resource(connection, view.team.as_str(), view.resource_type.as_str(), view.name.as_str())
-        .await?
-        .ok_or_else(undecided)?
-        .view;
+    let held = lists::resource(
+        connection,
+        view.team.as_str(),
+        view.resource_type.as_str(),
+        view.name.as_str(),
+    )
+    .await?
+    .ok_or_else(undecided)?
+    .view;
     let maker = held.created_by.id;
     let same = held.offering == view.offering && canonical(&held.parameters) == canonical(&view.parameters);
     if held.state == "deleting" || !same {
@@ -255,14 +297,19 @@ async fn met_a_name(
         return Ok(if held.state == "deleting" {
             Submitted::Deleting(maker)
         } else {
-            let holder = NameHolder { request: maker, offering: held.offering, parameters: held.parameters };
+            let holder = NameHolder {
+                request: maker,
+                offering: held.offering,
+                parameters: held.parameters,
+            };
             Submitted::NameTaken(Box::new(holder))
         });
     }
     let made_by = lists::request(connection, maker).await?.ok_or_else(undecided)?;
     let answer = Answer::of_request(AnswerKind::Done, &made_by.view)
         .map_err(|error| StoreError::Corrupt(error.to_string()))?;
-    let command = serde_json::to_string(&submission.command).map_err(|error| StoreError::Corrupt(error.to_string()))?;
+    let command =
+        serde_json::to_string(&submission.command).map_err(|error| StoreError::Corrupt(error.to_string()))?;
     let done = sqlx::query(
         "UPDATE claim SET request = $1, existing = 1, answer_kind = $2, location = $3, body = $4, command = $5
           WHERE team = $6 AND principal = $7 AND key = $8",
@@ -278,8 +325,11 @@ async fn met_a_name(
     .execute(&mut *connection)
     .await?;
     super::exactly_one(&done, "claim")?;
-    let arrived =
-        Arrived { request: Some(maker), outcome: SubmissionOutcome::Existing, ..submission.arrived.clone() };
+    let arrived = Arrived {
+        request: Some(maker),
+        outcome: SubmissionOutcome::Existing,
+        ..submission.arrived.clone()
+    };
     arrivals::insert(connection, &arrived).await?;
     Ok(Submitted::Existing(answer, maker))
 }
@@ -308,7 +358,8 @@ pub(super) async fn claim_with(
     answer: &Answer,
 ) -> StoreResult<()> {
     let (scope, meaning) = (&submission.arrived.scope, &submission.meaning);
-    let command = serde_json::to_string(&submission.command).map_err(|error| StoreError::Corrupt(error.to_string()))?;
+    let command =
+        serde_json::to_string(&submission.command).map_err(|error| StoreError::Corrupt(error.to_string()))?;
     let row = sqlx::query(
         "INSERT INTO claim (team, principal, key, fingerprint, body_hash, key_version, command, request, answer_kind,
                             existing, location, etag, body, claimed_at)
@@ -337,5 +388,9 @@ pub(super) async fn claim_with(
 /// Hexadecimal digits, as SQLite's `unhex` reads them.
 fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|half| char::from(DIGITS[usize::from(half)])).collect()
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .map(|half| char::from(DIGITS[usize::from(half)]))
+        .collect()
 }

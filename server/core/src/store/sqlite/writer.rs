@@ -81,18 +81,27 @@ impl Writer {
     /// Has a submission decided; refused at once when the queue is full.
     pub(super) async fn submit(&self, submission: Submission) -> StoreResult<Submitted> {
         let (reply, answer) = oneshot::channel();
-        self.0.try_send(Job::Submit(Box::new(submission), reply)).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => StoreError::Busy,
-            mpsc::error::TrySendError::Closed(_) => not_run(),
-        })?;
+        self.0
+            .try_send(Job::Submit(Box::new(submission), reply))
+            .map_err(|error| match error {
+                mpsc::error::TrySendError::Full(_) => StoreError::Busy,
+                mpsc::error::TrySendError::Closed(_) => not_run(),
+            })?;
         answer.await.unwrap_or_else(|_| Err(not_run()))
     }
 
     /// Has a piece of the portal's own work done; waits for its place in the queue.
     pub(super) async fn write<T: Send + 'static>(&self, work: Work<T>) -> StoreResult<T> {
         let (reply, answer) = oneshot::channel();
-        let piece = Kept { work: Some(work), result: None, reply };
-        self.0.send(Job::Work(Box::new(piece))).await.map_err(|_| not_run())?;
+        let piece = Kept {
+            work: Some(work),
+            result: None,
+            reply,
+        };
+        self.0
+            .send(Job::Work(Box::new(piece)))
+            .await
+            .map_err(|_| not_run())?;
         answer.await.unwrap_or_else(|_| Err(not_run()))
     }
 }
@@ -102,10 +111,16 @@ async fn run(options: SqliteConnectOptions, connection: SqliteConnection, mut jo
     let mut group = Vec::with_capacity(GROUP);
     while jobs.recv_many(&mut group, GROUP).await > 0 {
         if open.is_none() {
-            open = options.connect().await.inspect_err(|error| tracing::warn!(%error, "cannot open the database")).ok();
+            open = options
+                .connect()
+                .await
+                .inspect_err(|error| tracing::warn!(%error, "cannot open the database"))
+                .ok();
         }
         let Some(connection) = open.as_mut() else {
-            group.drain(..).for_each(|job| job.fail(&StoreError::Unavailable("the database cannot be opened".into())));
+            group
+                .drain(..)
+                .for_each(|job| job.fail(&StoreError::Unavailable("the database cannot be opened".into())));
             // Nothing else bounds the pace of attempts while the database is away.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
@@ -157,13 +172,20 @@ async fn commit(connection: &mut SqliteConnection, group: Vec<Job>) -> StoreResu
     .await;
     match decided {
         Ok(decided) => {
-            submitters.into_iter().zip(decided).for_each(|(reply, outcome)| drop(reply.send(outcome)));
+            submitters
+                .into_iter()
+                .zip(decided)
+                .for_each(|(reply, outcome)| drop(reply.send(outcome)));
             pieces.into_iter().for_each(|(piece, fate)| piece.tell(fate));
             Ok(())
         }
         Err(error) => {
-            submitters.into_iter().for_each(|reply| drop(reply.send(Err(again(&error)))));
-            pieces.into_iter().for_each(|(piece, _)| piece.tell(Err(again(&error))));
+            submitters
+                .into_iter()
+                .for_each(|reply| drop(reply.send(Err(again(&error)))));
+            pieces
+                .into_iter()
+                .for_each(|(piece, _)| piece.tell(Err(again(&error))));
             Err(error)
         }
     }
