@@ -48,33 +48,17 @@ pub const FORM_OWNER: &str = "form-owner";
 #[cfg(feature = "ssr")]
 mod on_the_server {
     use domain::problem::Problem;
-    use portal::{
-        Caller, Portal,
-        clock::{Clock, Ids},
-    };
-    use std::sync::Arc;
+    use portal::{Caller, Portal};
 
     /// Who asks for a page or a server function, and of whom. In the context of every one of them.
-    #[derive(Clone)]
+    #[derive(Debug, Clone)]
     pub struct Asking {
         /// The portal that answers.
         pub portal: Portal,
         /// Who asks, if anybody is logged in.
         pub caller: Option<Caller>,
-        /// The portal's clock.
-        pub clock: Arc<dyn Clock>,
-        /// The portal's source of IDs.
-        pub ids: Arc<dyn Ids>,
         /// Turns an error into the problem that the caller is shown, with its status; the same as for the API.
         pub problem: fn(portal::Error) -> Problem,
-    }
-
-    impl Asking {
-        /// A fresh UUIDv7: the ID of one opened form.
-        #[must_use]
-        pub fn form_id(&self) -> String {
-            self.ids.uuid(self.clock.now()).to_string()
-        }
     }
 }
 

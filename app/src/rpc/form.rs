@@ -45,19 +45,21 @@ pub async fn open_form(
         .portal
         .offering(&caller, &offering)
         .map_err(asked::refusal)?;
-    let me = asking.portal.me(&caller).await.map_err(asked::refusal)?;
-    let teams = me.teams.into_iter().map(|membership| membership.team);
+    let teams = asking.portal.me(&caller).teams.into_iter().map(|membership| membership.team);
     let mut state = use_context::<FormState>().unwrap_or_default();
     if state.request_id.is_empty() {
-        state.request_id = asking.form_id();
+        state.request_id = asking.portal.new_submission_key();
     }
-    let owner = asking.portal.seal(FORM_OWNER, caller.id.0.as_bytes());
+    let owner = asking
+        .portal
+        .seal(FORM_OWNER, caller.id.0.as_bytes())
+        .map_err(asked::refusal)?;
     Ok(Opening {
         offering,
         teams: teams.filter(|team| caller.may(TeamAct::Request, team)).collect(),
         user: caller.name,
         sealed: owner.iter().map(|byte| format!("{byte:02x}")).collect(),
-        fresh_id: asking.form_id(),
+        fresh_id: asking.portal.new_submission_key(),
         state,
     })
 }

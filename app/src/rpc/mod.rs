@@ -69,11 +69,6 @@ pub(crate) mod asked {
         expect_context()
     }
 
-    /// Who asks, if anybody is logged in.
-    pub(crate) fn somebody() -> Option<Caller> {
-        use_context::<Asking>().and_then(|asking| asking.caller)
-    }
-
     /// The asking and the one who asks; nobody is a problem.
     pub(crate) fn caller() -> Answer<(Asking, Caller)> {
         let asking = asking();

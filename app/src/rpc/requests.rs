@@ -66,7 +66,7 @@ pub async fn see_request(
     }
     let submissions = portal.submissions(&caller, &id).await.map_err(asked::refusal)?;
     let step = |act, states: &[RequestState]| {
-        (caller.may(act, &request.team) && states.contains(&request.state)).then(|| asking.form_id())
+        (caller.may(act, &request.team) && states.contains(&request.state)).then(|| portal.new_submission_key())
     };
     let unfinished = [
         RequestState::PendingApproval,
@@ -95,11 +95,11 @@ pub async fn my_requests(
     cursor: Option<String>,
 ) -> Answer<Page<RequestView>> {
     use super::asked;
-    use portal::{RequestQuery, Scope};
+    use portal::service::{ListOf, RequestQuery};
 
     let (asking, caller) = asked::caller()?;
     let query = RequestQuery {
-        scope: Scope::Mine,
+        scope: ListOf::Mine,
         size: PAGE_SIZE,
         cursor,
         ..Default::default()
@@ -128,7 +128,7 @@ pub async fn history(
 ) -> Answer<Page<HistoryRow>> {
     use super::asked;
     use domain::problem::ProblemKind;
-    use portal::{RequestQuery, Scope};
+    use portal::service::{ListOf, RequestQuery};
 
     let (asking, caller) = asked::caller()?;
     if !caller.is_admin() {
@@ -139,7 +139,7 @@ pub async fn history(
         return Err(asked::refusal(refused));
     }
     let query = RequestQuery {
-        scope: Scope::All,
+        scope: ListOf::All,
         size: PAGE_SIZE,
         cursor,
         ..Default::default()

@@ -57,9 +57,9 @@ pub async fn tokens() -> Answer<TokensPage> {
     Ok(TokensPage {
         tokens: tokens
             .into_iter()
-            .map(|token| (token, asking.form_id()))
+            .map(|token| (token, asking.portal.new_submission_key()))
             .collect(),
-        form_id: asking.form_id(),
+        form_id: asking.portal.new_submission_key(),
         flash: use_context::<Flash>().unwrap_or_default(),
     })
 }
