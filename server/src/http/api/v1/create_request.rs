@@ -1,0 +1,83 @@
+//! `POST /teams/{team}/requests`: asks for something.
+
+use crate::http::{answer::guarded, arrive::WithBody, path::PathOf, problem::Result, query, state::AppState};
+use axum::{extract::State, response::Response};
+use domain::{
+    problem::Problem,
+    view::{Object, RequestView},
+};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use utoipa::{IntoParams, ToSchema};
+
+/// What is asked for. The portal reads it strictly: a member that is not listed here is refused.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct NewRequest {
+    /// The offering's ID.
+    offering: String,
+    /// The resource's name, a lower-case RFC 1123 label.
+    name: String,
+    /// Parameters by the offering's schema.
+    #[schema(value_type = Object)]
+    parameters: Object,
+    /// Labels of the sender's choice.
+    labels: Option<BTreeMap<String, String>>,
+    /// Groups this request with others; without one it is the request's own ID.
+    correlation_id: Option<String>,
+    /// The request that this one descends from.
+    parent_id: Option<String>,
+}
+
+/// What may stand in the address.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "describes the query, which is read pair by pair")]
+pub(super) struct InQuery {
+    /// A label as `key:value`; may be repeated.
+    labels: Option<Vec<String>>,
+}
+
+/// Asks for a new resource. The first answer is 202; a repeat with the same key gets it again, byte for byte.
+#[utoipa::path(post, path = "/teams/{team}/requests", tag = "requests", security(("token" = []), ("session" = [])),
+    params(
+        ("team" = String, Path, description = "The team it is for"),
+        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+        InQuery,
+    ),
+    request_body = NewRequest,
+    responses(
+        (status = 202, description = "Taken in, or a repeat of what was", body = RequestView),
+        (status = 200, description = "Already there as asked (Keyturn-Outcome: existing)", body = RequestView),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
+        (status = 401, body = Problem, content_type = "application/problem+json"),
+        (status = 403, body = Problem, content_type = "application/problem+json"),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json"),
+        (status = 410, body = Problem, content_type = "application/problem+json"),
+        (status = 413, body = Problem, content_type = "application/problem+json"),
+        (status = 415, body = Problem, content_type = "application/problem+json"),
+        (status = 422, body = Problem, content_type = "application/problem+json"),
+        (status = 429, body = Problem, content_type = "application/problem+json"),
+        (status = 503, body = Problem, content_type = "application/problem+json"),
+    ))]
+pub(super) async fn create_request(
+    State(state): State<AppState>,
+    PathOf(team): PathOf<String>,
+    WithBody {
+        caller,
+        arrival,
+        body,
+        mut query,
+    }: WithBody,
+) -> Result<Response> {
+    let labels = query.all("labels");
+    if query.one("dry_run")?.is_some() {
+        return Err(query::wrong("dry_run", "is not offered by this version"));
+    }
+    query.done()?;
+    let portal = state.portal.clone();
+    guarded(state, async move {
+        portal.create_request(&caller, &team, arrival, body, labels).await
+    })
+    .await
+}

@@ -1,0 +1,47 @@
+//! `POST /tokens`: makes a token for the caller.
+
+use crate::http::{answer::guarded, arrive::WithBody, problem::Result, state::AppState};
+use axum::{extract::State, response::Response};
+use domain::{problem::Problem, view::TokenView};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// What the new token is to be.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct NewToken {
+    /// What the caller calls it.
+    label: String,
+    /// After what time it ends, as `90d`.
+    expires: Option<String>,
+}
+
+/// Makes a token. It stands in the first answer only; a repeat gets the answer without it.
+#[utoipa::path(post, path = "/tokens", tag = "tokens", security(("token" = []), ("session" = [])),
+    params(
+        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+    ),
+    request_body = NewToken,
+    responses(
+        (status = 201, description = "Made, or a repeat of what was", body = TokenView),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
+        (status = 401, body = Problem, content_type = "application/problem+json"),
+        (status = 410, body = Problem, content_type = "application/problem+json"),
+        (status = 422, body = Problem, content_type = "application/problem+json"),
+    ))]
+pub(super) async fn create_token(
+    State(state): State<AppState>,
+    WithBody {
+        caller,
+        arrival,
+        body,
+        query,
+    }: WithBody,
+) -> Result<Response> {
+    query.done()?;
+    let portal = state.portal.clone();
+    guarded(
+        state,
+        async move { portal.create_token(&caller, arrival, body).await },
+    )
+    .await
+}

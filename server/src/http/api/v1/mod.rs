@@ -1,0 +1,61 @@
+//! Version 1 of the API: one endpoint a file, with its types, its handler and its description.
+
+mod cancel_request;
+mod create_request;
+mod create_token;
+mod get_guard;
+mod get_me;
+mod get_offering;
+mod get_request;
+mod get_resource;
+mod list_offerings;
+mod list_requests;
+mod list_resources;
+mod list_submissions;
+mod list_team_requests;
+mod list_tokens;
+mod look_up_key;
+mod resolve_request;
+mod retry_request;
+mod reveal_secret;
+mod revoke_token;
+mod stream_events;
+
+use crate::http::state::AppState;
+use axum::{
+    Json,
+    http::header,
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(list_offerings::list_offerings))
+        .routes(routes!(get_offering::get_offering))
+        .routes(routes!(
+            list_team_requests::list_team_requests,
+            create_request::create_request
+        ))
+        .routes(routes!(list_requests::list_requests))
+        .routes(routes!(get_request::get_request))
+        .routes(routes!(stream_events::stream_events))
+        .routes(routes!(list_submissions::list_submissions))
+        .routes(routes!(look_up_key::look_up_key))
+        .routes(routes!(cancel_request::cancel_request))
+        .routes(routes!(retry_request::retry_request))
+        .routes(routes!(resolve_request::resolve_request))
+        .routes(routes!(list_resources::list_resources))
+        .routes(routes!(get_resource::get_resource))
+        .routes(routes!(reveal_secret::reveal_secret))
+        .routes(routes!(list_tokens::list_tokens, create_token::create_token))
+        .routes(routes!(revoke_token::revoke_token))
+        .routes(routes!(get_me::get_me))
+        .routes(routes!(get_guard::get_guard))
+}
+
+/// What a reading call shows. It is the caller's own view of this moment, so nobody may keep it.
+fn shown(view: &impl Serialize) -> Response {
+    ([(header::CACHE_CONTROL, "no-store")], Json(view)).into_response()
+}

@@ -1,0 +1,47 @@
+//! `POST /teams/{team}/resources/{type}/{name}/secrets/{output}/reveal`: shows a secret output.
+
+use super::shown;
+use crate::http::{arrive, auth, path::PathOf, problem::Result, query::Parameters, state::AppState};
+use axum::{
+    extract::{Request, State},
+    response::Response,
+};
+use domain::problem::Problem;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// A secret output in clear.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Revealed {
+    /// The secret.
+    value: String,
+}
+
+/// Shows a secret output to who may see it. Nothing is changed, so no key is needed; who looked is written down.
+#[utoipa::path(post, path = "/teams/{team}/resources/{type}/{name}/secrets/{output}/reveal", tag = "resources",
+    security(("token" = []), ("session" = [])),
+    params(
+        ("team" = String, Path, description = "The team"),
+        ("type" = String, Path, description = "The resource's type"),
+        ("name" = String, Path, description = "The resource's name"),
+        ("output" = String, Path, description = "The output's name"),
+    ),
+    responses(
+        (status = 200, body = Revealed),
+        (status = 401, body = Problem, content_type = "application/problem+json"),
+        (status = 403, body = Problem, content_type = "application/problem+json"),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+    ))]
+pub(super) async fn reveal_secret(
+    State(state): State<AppState>,
+    PathOf((team, kind, name, output)): PathOf<(String, String, String, String)>,
+    request: Request,
+) -> Result<Response> {
+    let (parts, body) = request.into_parts();
+    // Nothing in a body could mean anything here, but its limit holds.
+    arrive::read(&parts.headers, body).await?;
+    let caller = auth::caller(&state, &parts).await?;
+    Parameters::none(&parts.uri)?;
+    let value = state.portal.reveal(&caller, &team, &kind, &name, &output).await?;
+    Ok(shown(&Revealed { value }))
+}

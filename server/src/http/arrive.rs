@@ -1,0 +1,214 @@
+//! A call that changes something, read to its end before anything is decided: size and type of the body first, then who
+//! sends it. The key is handed on as it came; what it may be is the guard's business.
+
+use super::{
+    auth,
+    problem::{Refusal, Result},
+    query::Parameters,
+    state::AppState,
+};
+use axum::{
+    body::Body,
+    extract::{FromRequest, Request},
+    http::{HeaderMap, header, request::Parts},
+};
+use bytes::Bytes;
+use domain::problem::ProblemKind;
+use futures_util::StreamExt;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use portal::{Caller, service::Arrival};
+use std::time::Duration;
+
+/// The longest body, in bytes.
+pub(crate) const LONGEST_BODY: usize = 1 << 20;
+/// How long a body may take to arrive.
+const BODY_TIME: Duration = Duration::from_secs(30);
+/// How much of a body that is too long is read and thrown away, so that its sender gets to hear the answer.
+const MOST_DRAINED: usize = 16 << 20;
+/// How long that may take.
+const DRAIN_TIME: Duration = Duration::from_secs(5);
+
+/// A call with a JSON body.
+#[derive(Debug)]
+pub(crate) struct WithBody {
+    /// Who sends it.
+    pub(crate) caller: Caller,
+    /// Its key, as it came.
+    pub(crate) arrival: Arrival,
+    /// The body's bytes, not yet read as JSON.
+    pub(crate) body: Bytes,
+    /// The query parameters.
+    pub(crate) query: Parameters,
+}
+
+impl FromRequest<AppState> for WithBody {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Self> {
+        let (parts, body) = request.into_parts();
+        let body = read(&parts.headers, body).await?;
+        must_be_json(&parts.headers)?;
+        Self::known(&parts, body, state).await
+    }
+}
+
+impl WithBody {
+    async fn known(parts: &Parts, body: Bytes, state: &AppState) -> Result<Self> {
+        let caller = auth::caller(state, parts).await?;
+        let keys = parts
+            .headers
+            .get_all("idempotency-key")
+            .iter()
+            .map(|value| value.as_bytes().to_vec())
+            .collect();
+        Ok(Self {
+            caller,
+            arrival: Arrival { keys },
+            body,
+            query: Parameters::of(&parts.uri),
+        })
+    }
+}
+
+/// A call whose address and key say everything, so that it may come without a body.
+#[derive(Debug)]
+pub(crate) struct MaybeBody(pub(crate) WithBody);
+
+impl FromRequest<AppState> for MaybeBody {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Self> {
+        let (parts, body) = request.into_parts();
+        let body = read(&parts.headers, body).await?;
+        if !body.is_empty() {
+            must_be_json(&parts.headers)?;
+        }
+        WithBody::known(&parts, body, state).await.map(Self)
+    }
+}
+
+/// Reads a body to its end, within its limits.
+pub(crate) async fn read(headers: &HeaderMap, mut body: Body) -> Result<Bytes> {
+    let told = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if told.is_some_and(|length| length > LONGEST_BODY as u64) {
+        drain(body).await;
+        return Err(too_large());
+    }
+    let whole = Limited::new(&mut body, LONGEST_BODY).collect();
+    match tokio::time::timeout(BODY_TIME, whole).await {
+        Ok(Ok(whole)) => Ok(whole.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            drain(body).await;
+            Err(too_large())
+        }
+        Ok(Err(_)) => Err(Refusal::new(
+            ProblemKind::RequestTimeout,
+            "The body broke off before its end.",
+        )),
+        Err(_) => Err(Refusal::new(
+            ProblemKind::RequestTimeout,
+            format!("The body did not arrive within {} s.", BODY_TIME.as_secs()),
+        )),
+    }
+}
+
+fn too_large() -> Refusal {
+    Refusal::new(
+        ProblemKind::BodyTooLarge,
+        "A body has at most 1 MiB (1048576 bytes).",
+    )
+}
+
+async fn drain(body: Body) {
+    let away = async {
+        let mut chunks = body.into_data_stream();
+        let mut left = MOST_DRAINED;
+        while let Some(Ok(chunk)) = chunks.next().await {
+            left = left.saturating_sub(chunk.len());
+            if left == 0 {
+                return;
+            }
+        }
+    };
+    // However it ends, the answer is the same.
+    let _ = tokio::time::timeout(DRAIN_TIME, away).await;
+}
+
+/// Refuses a body that is not said to be JSON, or is said to be compressed.
+fn must_be_json(headers: &HeaderMap) -> Result<()> {
+    let mut types = headers.get_all(header::CONTENT_TYPE).iter();
+    let essence = types
+        .next()
+        .and_then(|value| value.to_str().ok()?.split(';').next().map(str::trim));
+    if !essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json"))
+        || types.next().is_some()
+    {
+        return Err(Refusal::new(
+            ProblemKind::UnsupportedMediaType,
+            "Send the body with Content-Type: application/json.",
+        ));
+    }
+    let plain = |value: &axum::http::HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
+    if !headers.get_all(header::CONTENT_ENCODING).iter().all(plain) {
+        return Err(Refusal::new(
+            ProblemKind::UnsupportedMediaType,
+            "Send the body without Content-Encoding.",
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+
+    #[test]
+    fn json_is_known_by_its_type_whatever_the_parameters() {
+        let typed = |kind: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+            must_be_json(&headers)
+        };
+        for good in [
+            "application/json",
+            "Application/JSON; charset=utf-8",
+            "application/json;x=y",
+        ] {
+            assert!(typed(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "text/plain",
+            "application/jsonp",
+            "application/x-www-form-urlencoded",
+            "text/json",
+        ] {
+            assert_eq!(
+                typed(bad).unwrap_err().0.kind,
+                ProblemKind::UnsupportedMediaType,
+                "{bad}"
+            );
+        }
+        assert!(must_be_json(&HeaderMap::new()).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_body_is_read_up_to_its_limit_whether_its_length_was_told_or_not() {
+        let untold = HeaderMap::new();
+        let whole = read(&untold, Body::from(vec![b'x'; LONGEST_BODY])).await.unwrap();
+        assert_eq!(whole.len(), LONGEST_BODY);
+        let error = read(&untold, Body::from(vec![b'x'; LONGEST_BODY + 1]))
+            .await
+            .unwrap_err();
+        assert_eq!(error.0.kind, ProblemKind::BodyTooLarge);
+        let mut told = HeaderMap::new();
+        told.insert(header::CONTENT_LENGTH, HeaderValue::from_static("1048577"));
+        assert_eq!(
+            read(&told, Body::empty()).await.unwrap_err().0.kind,
+            ProblemKind::BodyTooLarge
+        );
+    }
+}

@@ -1,0 +1,98 @@
+//! Coming in and going out: login, logout, and the first administrator.
+
+use super::{Posted, see_other};
+use crate::http::{
+    forms::order,
+    pages::{self, Context},
+    problem::{Refusal, Result, status},
+    sessions,
+    state::AppState,
+};
+use app::{address, context::EntryState};
+use axum::{
+    extract::State,
+    http::header,
+    response::{IntoResponse, Response},
+};
+
+/// Logs in, and brings back the form that was sent while nobody was.
+pub(super) async fn log_in(State(state): State<AppState>, posted: Posted) -> Result<Response> {
+    let sealed = posted
+        .fields
+        .get("sealed")
+        .filter(|sealed| !sealed.is_empty())
+        .cloned();
+    let caller = match state
+        .portal
+        .log_in(posted.field("name"), posted.field("password"), posted.from)
+        .await
+    {
+        Ok(caller) => caller,
+        Err(error) => return Ok(refused(&state, &posted, &["name", "next"], sealed, error).await),
+    };
+    sessions::log_in(&state, &posted.session, &caller).await?;
+    if let Some(sealed) = sealed
+        && let Some(path) = order::brought_back(&state, &posted.session, &caller, &sealed).await?
+    {
+        return Ok(see_other(&path));
+    }
+    Ok(see_other(address::local(posted.field("next")).unwrap_or("/")))
+}
+
+/// Logs out.
+pub(super) async fn log_out(posted: Posted) -> Result<Response> {
+    sessions::log_out(&posted.session).await?;
+    Ok(see_other("/login"))
+}
+
+/// Makes the first administrator and its team, by the link that was printed at the first start.
+pub(super) async fn set_up(State(state): State<AppState>, posted: Posted) -> Result<Response> {
+    let field = |name| posted.field(name);
+    let made = state
+        .portal
+        .set_up(
+            field("link"),
+            field("name"),
+            field("password"),
+            field("team"),
+            posted.from,
+        )
+        .await;
+    match made {
+        Ok(caller) => {
+            sessions::log_in(&state, &posted.session, &caller).await?;
+            Ok(see_other("/"))
+        }
+        Err(error) => Ok(refused(&state, &posted, &["link", "name", "team"], None, error).await),
+    }
+}
+
+/// Shows the form again with what was typed, the password aside.
+async fn refused(
+    state: &AppState,
+    posted: &Posted,
+    fields: &[&str],
+    sealed: Option<String>,
+    error: portal::Error,
+) -> Response {
+    let status = status(error.kind);
+    let refusal = Refusal(error);
+    let entry = EntryState {
+        values: posted.only(fields),
+        sealed,
+        problem: Some(refusal.problem()),
+        ..EntryState::default()
+    };
+    let context = Context {
+        entry: Some(entry),
+        ..Context::default()
+    };
+    let mut page = pages::render(state, posted.visitor.clone(), &posted.address, context, status).await;
+    let told = refusal.into_response();
+    for name in [header::RETRY_AFTER, header::WWW_AUTHENTICATE] {
+        if let Some(value) = told.headers().get(&name) {
+            page.headers_mut().insert(name, value.clone());
+        }
+    }
+    page
+}

@@ -1,0 +1,149 @@
+//! Steps on what exists: cancel, retry and resolve a request; make and revoke a token.
+
+use super::{Posted, log_in_first, see_other};
+use crate::http::{answer::detached, path::PathOf, problem::Result, sessions, state::AppState};
+use app::context::Flash;
+use axum::{extract::State, response::Response};
+use bytes::Bytes;
+use domain::view::TokenView;
+use portal::{Answered, Caller, Portal, service::Arrival};
+use serde_json::json;
+use std::future::Future;
+
+/// Takes a step, then shows `page` with what there is to say.
+async fn step<F>(
+    state: &AppState,
+    mut posted: Posted,
+    page: &str,
+    work: impl FnOnce(Portal, Caller, Arrival) -> F,
+    said: impl FnOnce(&Answered) -> Flash,
+) -> Result<Response>
+where
+    F: Future<Output = portal::Result<Answered>> + Send + 'static,
+{
+    let Some(caller) = posted.visitor.take() else {
+        return Ok(log_in_first(page));
+    };
+    let arrival = std::mem::take(&mut posted.arrival);
+    let flash = match detached(state, work(state.portal.clone(), caller, arrival)).await {
+        Ok(answered) => {
+            state.counters.answered(&answered);
+            said(&answered)
+        }
+        Err(refusal) => Flash {
+            problem: Some(refusal.problem()),
+            ..Flash::default()
+        },
+    };
+    if flash != Flash::default() {
+        sessions::keep(state, &posted.session, page, flash).await?;
+    }
+    Ok(see_other(page))
+}
+
+fn notice(text: &str) -> Flash {
+    Flash {
+        notice: Some(text.to_owned()),
+        ..Flash::default()
+    }
+}
+
+/// The page of the request whose step was posted, from the step's own address.
+fn page_of(posted: &Posted) -> String {
+    posted
+        .path()
+        .rsplit_once('/')
+        .map_or("/requests", |(page, _)| page)
+        .to_owned()
+}
+
+fn body(value: &serde_json::Value) -> Bytes {
+    value.to_string().into()
+}
+
+/// Stops a request.
+pub(super) async fn cancel(
+    State(state): State<AppState>,
+    PathOf(id): PathOf<String>,
+    posted: Posted,
+) -> Result<Response> {
+    let page = page_of(&posted);
+    let said = |answered: &Answered| {
+        notice(if answered.existing {
+            "It was canceled already."
+        } else {
+            "It is being canceled."
+        })
+    };
+    let work = |portal: Portal, caller, arrival| async move {
+        portal.cancel(&caller, &id, arrival, Bytes::new()).await
+    };
+    step(&state, posted, &page, work, said).await
+}
+
+/// Opens the next attempt of a failed request.
+pub(super) async fn retry(
+    State(state): State<AppState>,
+    PathOf(id): PathOf<String>,
+    posted: Posted,
+) -> Result<Response> {
+    let page = page_of(&posted);
+    let work = |portal: Portal, caller, arrival| async move {
+        portal.retry(&caller, &id, arrival, Bytes::new()).await
+    };
+    step(&state, posted, &page, work, |_| {
+        notice("The next attempt has begun.")
+    })
+    .await
+}
+
+/// Decides about a request whose outcome is unknown.
+pub(super) async fn resolve(
+    State(state): State<AppState>,
+    PathOf(id): PathOf<String>,
+    posted: Posted,
+) -> Result<Response> {
+    let page = page_of(&posted);
+    let body = body(&json!({ "resolution": posted.field("resolution") }));
+    let work =
+        |portal: Portal, caller, arrival| async move { portal.resolve(&caller, &id, arrival, body).await };
+    step(&state, posted, &page, work, |_| {
+        notice("Your decision is being carried out.")
+    })
+    .await
+}
+
+/// Makes a token, which the next page shows once.
+pub(super) async fn create_token(State(state): State<AppState>, posted: Posted) -> Result<Response> {
+    let mut asked = json!({ "label": posted.field("label") });
+    if !posted.field("expires").is_empty() {
+        asked["expires"] = posted.field("expires").into();
+    }
+    let body = body(&asked);
+    let work =
+        |portal: Portal, caller, arrival| async move { portal.create_token(&caller, arrival, body).await };
+    let said = |answered: &Answered| match serde_json::from_slice::<TokenView>(&answered.answer.body) {
+        Ok(token) if token.token.is_some() => Flash {
+            token: Some(token),
+            ..Flash::default()
+        },
+        _ => notice(
+            "This token was made before. It is shown once only; revoke it and make another if you lost it.",
+        ),
+    };
+    step(&state, posted, "/tokens", work, said).await
+}
+
+/// Revokes a token.
+pub(super) async fn revoke_token(
+    State(state): State<AppState>,
+    PathOf(id): PathOf<String>,
+    posted: Posted,
+) -> Result<Response> {
+    let work =
+        |portal: Portal, caller, arrival| async move { portal.revoke_token(&caller, &id, arrival).await };
+    step(&state, posted, "/tokens", work, |_| {
+        notice("The token is revoked.")
+    })
+    .await
+}

@@ -1,0 +1,91 @@
+//! Query parameters. Each one is understood or refused by name; none is silently dropped.
+
+use super::problem::{Refusal, Result};
+use axum::{extract::Query, http::Uri};
+use domain::problem::ProblemKind;
+
+/// The pairs of an address' query, decoded, in order.
+pub(crate) fn pairs(uri: &Uri) -> Vec<(String, String)> {
+    Query::try_from_uri(uri)
+        .map(|Query(pairs)| pairs)
+        .unwrap_or_default()
+}
+
+/// The query parameters of a call that are not yet understood.
+#[derive(Debug)]
+pub(crate) struct Parameters(Vec<(String, String)>);
+
+impl Parameters {
+    /// Those of this address.
+    pub(crate) fn of(uri: &Uri) -> Self {
+        Self(pairs(uri))
+    }
+
+    /// All values of a parameter that may be repeated.
+    pub(crate) fn all(&mut self, name: &str) -> Vec<String> {
+        self.0
+            .extract_if(.., |(known, _)| known == name)
+            .map(|(_, value)| value)
+            .collect()
+    }
+
+    /// The value of a parameter that may be given once.
+    pub(crate) fn one(&mut self, name: &str) -> Result<Option<String>> {
+        let mut values = self.all(name);
+        match values.len() {
+            0 | 1 => Ok(values.pop()),
+            _ => Err(wrong(name, "is given more than once")),
+        }
+    }
+
+    /// The value of a parameter, read by its own rule.
+    pub(crate) fn read<T: std::str::FromStr>(&mut self, name: &str, rule: &str) -> Result<Option<T>> {
+        match self.one(name)? {
+            None => Ok(None),
+            Some(text) => text.parse().map(Some).map_err(|_| wrong(name, rule)),
+        }
+    }
+
+    /// Refuses what is left over.
+    pub(crate) fn done(self) -> Result<()> {
+        match self.0.first() {
+            None => Ok(()),
+            Some((name, _)) => Err(wrong(name, "is not known here; /openapi.json lists what is")),
+        }
+    }
+
+    /// Refuses any parameter at all.
+    pub(crate) fn none(uri: &Uri) -> Result<()> {
+        Self::of(uri).done()
+    }
+}
+
+/// A parameter that does not fit.
+pub(crate) fn wrong(name: &str, rule: &str) -> Refusal {
+    let shown: String = name.chars().take(80).collect();
+    Refusal::new(
+        ProblemKind::InvalidQuery,
+        format!("The query parameter {shown:?} {rule}."),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameters(query: &str) -> Parameters {
+        Parameters::of(&format!("/x?{query}").parse().unwrap())
+    }
+
+    #[test]
+    fn each_parameter_is_understood_or_refused_by_name() {
+        let mut sent = parameters("size=5&labels=a:1&labels=b%3A2&odd=1");
+        assert_eq!(sent.read::<u32>("size", "is a number").unwrap(), Some(5));
+        assert_eq!(sent.all("labels"), ["a:1", "b:2"]);
+        assert!(sent.done().unwrap_err().0.detail.contains("\"odd\""));
+        assert!(parameters("size=5&size=5").one("size").is_err());
+        assert!(parameters("size=x").read::<u32>("size", "is a number").is_err());
+        assert!(parameters("").done().is_ok());
+        assert!(parameters("%00%ff=%").done().is_err());
+    }
+}

@@ -1,0 +1,32 @@
+//! The log, on standard error: for people by default, or an object a line for a collector.
+
+use crate::config::{Config, LogFormat};
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::{Layer, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
+
+/// Begins to log as the settings say. A second call changes nothing.
+pub(crate) fn begin(config: &Config) {
+    // A session cookie that nobody knows any more is an everyday thing, not a warning.
+    let quiet = Targets::new()
+        .with_target("tower_sessions", LevelFilter::ERROR)
+        .with_target("tower_sessions_core", LevelFilter::ERROR);
+    let wanted: Targets = config
+        .log
+        .parse()
+        .unwrap_or_else(|_| Targets::new().with_default(LevelFilter::INFO));
+    let filter = quiet
+        .clone()
+        .with_targets(wanted.clone())
+        .with_default(wanted.default_level().unwrap_or(LevelFilter::OFF));
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(false);
+    let lines = match config.log_format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+    };
+    // Fails only where a log has begun already.
+    let _ = tracing_subscriber::registry()
+        .with(lines.with_filter(filter))
+        .try_init();
+}

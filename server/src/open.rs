@@ -1,0 +1,154 @@
+//! From settings to an open portal: the folder, the key, the database, the catalog.
+
+use crate::config::Config;
+use portal::{
+    Parts, Portal,
+    catalog::Catalog,
+    clock::{Clock, Ids, SystemClock, SystemIds},
+    provisioner::exec::Site,
+    secret::SecretKey,
+    settings::{GuardSettings, Settings},
+    store::sqlite::Sqlite,
+};
+use std::{fs, os::unix::fs::DirBuilderExt, path::Path, sync::Arc};
+
+/// Why a portal did not open: the setting that is concerned, and what is wrong.
+#[derive(Debug, thiserror::Error)]
+#[error("{setting}: {why}")]
+pub(crate) struct OpenFailure {
+    pub(crate) setting: &'static str,
+    pub(crate) why: String,
+}
+
+/// What a portal is opened with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum With {
+    /// With what can be requested.
+    Catalog,
+    /// Without, for a command that makes people and tokens only.
+    Nothing,
+}
+
+const DATABASE: &str = "KEYTURN_DATABASE_URL";
+const KEY_FILE: &str = "KEYTURN_SECRET_KEY_FILE";
+
+/// Opens the portal, making its folder, key and database where there are none yet.
+pub(crate) async fn open(config: &Config, with: With) -> Result<Portal, OpenFailure> {
+    let ids: Arc<dyn Ids> = Arc::new(SystemIds);
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock {
+        offset_millis: config.clock_offset_millis,
+    });
+    private_folder_of(&config.database, DATABASE)?;
+    private_folder_of(&config.secret_key_file, KEY_FILE)?;
+    let key = key(config, ids.as_ref())?;
+    let store = store(config).await?;
+    let catalog = match with {
+        With::Catalog => catalog(config)?,
+        With::Nothing => Catalog::default(),
+    };
+    let settings = Settings {
+        guard: GuardSettings {
+            retention: config.guard_retention,
+            tombstones: config.guard_tombstones,
+            longest_retry: config.guard_longest_retry,
+            wait: config.guard_wait,
+        },
+        workers: config.workers,
+        lease: config.lease,
+    };
+    let parts = Parts {
+        store: Arc::new(store),
+        catalog,
+        key,
+        clock,
+        ids,
+        settings,
+    };
+    Portal::open(parts)
+        .await
+        .map_err(|error| match error.to_string().split_once(": ") {
+            Some(("KEYTURN_GUARD_RETENTION", why)) => OpenFailure {
+                setting: "KEYTURN_GUARD_RETENTION",
+                why: why.to_owned(),
+            },
+            Some((KEY_FILE, why)) => OpenFailure {
+                setting: KEY_FILE,
+                why: why.to_owned(),
+            },
+            _ => OpenFailure {
+                setting: DATABASE,
+                why: error.to_string(),
+            },
+        })
+}
+
+/// Reads the catalog; the sample one is written beside the database first.
+fn catalog(config: &Config) -> Result<Catalog, OpenFailure> {
+    let failure = |why: String| OpenFailure {
+        setting: "KEYTURN_CATALOG",
+        why,
+    };
+    let data = config
+        .database
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let site =
+        Site::of_this_binary(data).map_err(|error| failure(format!("no place for programs: {error}")))?;
+    let folder = match &config.catalog {
+        Some(folder) => folder.clone(),
+        None => Catalog::sample(data)
+            .map_err(|error| failure(format!("the sample catalog cannot be written: {error}")))?,
+    };
+    if !folder.is_dir() {
+        return Err(failure(format!("there is no folder {}", folder.display())));
+    }
+    let catalog = Catalog::load(&folder, &site);
+    for broken in catalog.broken() {
+        for mistake in &broken.mistakes {
+            tracing::warn!(offering = broken.id, %mistake, "an offering is disabled");
+        }
+    }
+    Ok(catalog)
+}
+
+/// Opens the database, which applies the migrations that it lacks.
+pub(crate) async fn store(config: &Config) -> Result<Sqlite, OpenFailure> {
+    Sqlite::open(&config.database).await.map_err(|error| OpenFailure {
+        setting: DATABASE,
+        why: format!("{}: {error}", config.database.display()),
+    })
+}
+
+fn key(config: &Config, ids: &dyn Ids) -> Result<SecretKey, OpenFailure> {
+    let file = &config.secret_key_file;
+    // A fresh key beside an old database would open nothing that is sealed in it.
+    if config.database.exists() && !file.exists() {
+        let why = format!(
+            "{} is missing, and the database was made with it; put it back",
+            file.display()
+        );
+        return Err(OpenFailure {
+            setting: KEY_FILE,
+            why,
+        });
+    }
+    SecretKey::read_or_make(file, ids).map_err(|error| OpenFailure {
+        setting: KEY_FILE,
+        why: format!("{}: {error}", file.display()),
+    })
+}
+
+fn private_folder_of(file: &Path, setting: &'static str) -> Result<(), OpenFailure> {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.exists() => fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .map_err(|error| OpenFailure {
+                setting,
+                why: format!("the folder {} cannot be made: {error}", folder.display()),
+            }),
+        _ => Ok(()),
+    }
+}
