@@ -29,16 +29,16 @@ use std::{
 const MAX_FILE: u64 = 256 << 10;
 
 /// The longest time one run may be given.
-const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_TIMEOUT: Duration = Duration::from_hours(24);
 
 /// The longest window in which the same intention counts as a likely duplicate.
-const MAX_WINDOW: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const MAX_WINDOW: Duration = Duration::from_hours(30 * 24);
 
 const DEFAULT_TRIES: u32 = 5;
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(10);
 const DEFAULT_RETRY: Backoff = Backoff {
     base: Duration::from_secs(1),
-    cap: Duration::from_secs(60),
+    cap: Duration::from_mins(1),
 };
 
 /// An entry of the catalog.

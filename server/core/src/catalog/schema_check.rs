@@ -93,7 +93,7 @@ pub(super) fn mistakes(schema: &Value) -> Vec<Found> {
             explain(error.kind(), &error.to_string()),
         ));
     }
-    walk(schema, schema, String::new(), &mut found);
+    walk(schema, schema, "", &mut found);
     if let Some(keywords) = schema.as_object() {
         order(keywords, &mut found);
     }
@@ -102,7 +102,7 @@ pub(super) fn mistakes(schema: &Value) -> Vec<Found> {
     }
     // Only a schema without faults so far can be compiled; what is left are references that lead nowhere.
     match options().build(schema).and_then(|_| options().build_map(schema)) {
-        Ok(compiled) => defaults(&compiled, schema, schema, String::new(), &mut found),
+        Ok(compiled) => defaults(&compiled, schema, schema, "", &mut found),
         Err(error) => found.push((error.instance_path().as_str().to_owned(), error.to_string())),
     }
     found
@@ -118,12 +118,12 @@ fn explain(kind: &ValidationErrorKind, text: &str) -> String {
 }
 
 /// Looks at one schema and everything inside it that is a schema.
-fn walk(root: &Value, schema: &Value, at: String, found: &mut Vec<Found>) {
+fn walk(root: &Value, schema: &Value, at: &str, found: &mut Vec<Found>) {
     let Some(keywords) = schema.as_object() else {
         return;
     };
     for (keyword, value) in keywords {
-        let here = step(&at, keyword);
+        let here = step(at, keyword);
         match keyword.as_str() {
             "$schema" if value != DIALECT => {
                 found.push((here, format!("only {DIALECT} is understood; leave `$schema` out")));
@@ -139,10 +139,10 @@ fn walk(root: &Value, schema: &Value, at: String, found: &mut Vec<Found>) {
             }
             "pattern" => pattern(value, here, found),
             VISIBLE_WHEN => {}
-            word if ONE.contains(&word) => walk(root, value, here, found),
+            word if ONE.contains(&word) => walk(root, value, &here, found),
             word if LIST.contains(&word) => {
                 for (n, part) in value.as_array().into_iter().flatten().enumerate() {
-                    walk(root, part, step(&here, &n.to_string()), found);
+                    walk(root, part, &step(&here, &n.to_string()), found);
                 }
             }
             word if NAMED.contains(&word) => {
@@ -151,7 +151,7 @@ fn walk(root: &Value, schema: &Value, at: String, found: &mut Vec<Found>) {
                     if word == "patternProperties" {
                         pattern(&json!(name), here.clone(), found);
                     }
-                    walk(root, part, here, found);
+                    walk(root, part, &here, found);
                 }
             }
             word if PLAIN.contains(&word) || word.starts_with("x-") => {}
@@ -161,7 +161,7 @@ fn walk(root: &Value, schema: &Value, at: String, found: &mut Vec<Found>) {
             )),
         }
     }
-    conditions(keywords, &at, found);
+    conditions(keywords, at, found);
 }
 
 fn leads_nowhere(root: &Value, target: &Value) -> bool {
@@ -265,12 +265,12 @@ fn list<'v>(keywords: &'v Map<String, Value>, keyword: &str) -> impl Iterator<It
 }
 
 /// Every default must fit the schema that it stands in.
-fn defaults(compiled: &ValidatorMap, root: &Value, schema: &Value, at: String, found: &mut Vec<Found>) {
+fn defaults(compiled: &ValidatorMap, root: &Value, schema: &Value, at: &str, found: &mut Vec<Found>) {
     let Some(keywords) = schema.as_object() else {
         return;
     };
     if let Some(default) = keywords.get("default") {
-        let here = step(&at, "default");
+        let here = step(at, "default");
         if default.is_null() {
             found.push((here, "a default of null means nothing; leave it out".to_owned()));
         } else {
@@ -289,17 +289,17 @@ fn defaults(compiled: &ValidatorMap, root: &Value, schema: &Value, at: String, f
         }
     }
     for (keyword, value) in keywords {
-        let here = step(&at, keyword);
+        let here = step(at, keyword);
         match keyword.as_str() {
-            word if ONE.contains(&word) => defaults(compiled, root, value, here, found),
+            word if ONE.contains(&word) => defaults(compiled, root, value, &here, found),
             word if LIST.contains(&word) => {
                 for (n, part) in value.as_array().into_iter().flatten().enumerate() {
-                    defaults(compiled, root, part, step(&here, &n.to_string()), found);
+                    defaults(compiled, root, part, &step(&here, &n.to_string()), found);
                 }
             }
             word if NAMED.contains(&word) => {
                 for (name, part) in value.as_object().into_iter().flatten() {
-                    defaults(compiled, root, part, step(&here, name), found);
+                    defaults(compiled, root, part, &step(&here, name), found);
                 }
             }
             _ => {}

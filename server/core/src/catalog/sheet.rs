@@ -33,16 +33,15 @@ impl Sheet {
 
     /// The members of a mapping that may hold only these; unknown ones are noted.
     pub(super) fn members<'n>(&mut self, node: &'n Node, what: &'n str, known: &[&str]) -> Members<'n> {
-        let members = match &node.kind {
-            Kind::Map(members) => members.as_slice(),
-            _ => {
-                self.note(
-                    node.place,
-                    format!("{what} must be a mapping, not {}", node.word()),
-                );
-                &[]
-            }
-        };
+        let mut members: &[Member] = &[];
+        if let Kind::Map(those) = &node.kind {
+            members = those;
+        } else {
+            self.note(
+                node.place,
+                format!("{what} must be a mapping, not {}", node.word()),
+            );
+        }
         for member in members
             .iter()
             .filter(|member| !known.contains(&member.name.as_str()))
@@ -57,7 +56,7 @@ impl Sheet {
             what,
             place: node.place,
             is_map: matches!(node.kind, Kind::Map(_)),
-            members,
+            all: members,
         }
     }
 
@@ -126,9 +125,9 @@ impl Sheet {
             Kind::Number(number) => number.as_u64().and_then(|number| u32::try_from(number).ok()),
             _ => None,
         };
-        match number.filter(|number| (bounds.0..=bounds.1).contains(number)) {
-            Some(number) => number,
-            None => {
+        number
+            .filter(|number| (bounds.0..=bounds.1).contains(number))
+            .unwrap_or_else(|| {
                 self.note(
                     node.place,
                     format!(
@@ -137,8 +136,7 @@ impl Sheet {
                     ),
                 );
                 otherwise
-            }
-        }
+            })
     }
 }
 
@@ -148,13 +146,13 @@ pub(super) struct Members<'n> {
     what: &'n str,
     pub(super) place: Place,
     is_map: bool,
-    members: &'n [Member],
+    all: &'n [Member],
 }
 
 impl<'n> Members<'n> {
     /// The value of a field; an empty one counts as absent.
     pub(super) fn get(&self, name: &str) -> Option<&'n Node> {
-        let member = self.members.iter().find(|member| member.name == name)?;
+        let member = self.all.iter().find(|member| member.name == name)?;
         (!matches!(member.value.kind, Kind::Null)).then_some(&member.value)
     }
 }

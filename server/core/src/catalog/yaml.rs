@@ -175,15 +175,15 @@ impl<'de> Visitor<'de> for KindVisitor {
     }
 
     fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Kind, E> {
-        exact(Number::from(number))
+        exact(&Number::from(number))
     }
 
     fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Kind, E> {
-        exact(Number::from(number))
+        exact(&Number::from(number))
     }
 
     fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Kind, E> {
-        exact(Number::from_f64(number).ok_or_else(|| E::custom("a number must be finite"))?)
+        exact(&Number::from_f64(number).ok_or_else(|| E::custom("a number must be finite"))?)
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Kind, E> {
@@ -219,7 +219,7 @@ impl<'de> Visitor<'de> for KindVisitor {
 }
 
 /// The number as submissions spell it: `1.0` is `1`, and what a double cannot hold exactly is refused.
-fn exact<E: serde::de::Error>(number: Number) -> Result<Kind, E> {
+fn exact<E: serde::de::Error>(number: &Number) -> Result<Kind, E> {
     match json::read(number.to_string().as_bytes()) {
         Ok(Value::Number(number)) => Ok(Kind::Number(number)),
         Ok(_) => Err(E::custom("not a number")),
@@ -273,12 +273,10 @@ mod tests {
     #[test]
     fn aliases_cannot_grow_without_bound() {
         let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
-        for n in 1..9 {
-            text.push_str(&format!(
-                "a{n}: &a{n} [{}]\n",
-                vec![format!("*a{}", n - 1); 10].join(", ")
-            ));
-        }
+        text.extend((1..9).map(|n| {
+            let before = vec![format!("*a{}", n - 1); 10].join(", ");
+            format!("a{n}: &a{n} [{before}]\n")
+        }));
         assert!(read(&text).is_err());
     }
 }

@@ -39,11 +39,11 @@ enum Event {
 /// Exits with the program's own code, or with 128 plus the number of the signal that ended it.
 #[must_use]
 pub fn main(program_and_args: Vec<OsString>) -> ExitCode {
-    ExitCode::from(guard(&program_and_args))
+    ExitCode::from(guard(program_and_args.into_iter()))
 }
 
-fn guard(program_and_args: &[OsString]) -> u8 {
-    let Some((program, arguments)) = program_and_args.split_first() else {
+fn guard(mut arguments: impl Iterator<Item = OsString>) -> u8 {
+    let Some(program) = arguments.next() else {
         complain(
             "no program is named",
             &io::Error::from(io::ErrorKind::InvalidInput),
@@ -215,7 +215,9 @@ mod tests {
     #[test]
     fn the_guard_itself() {
         if let Some(program) = std::env::var_os(PROGRAM) {
-            std::process::exit(i32::from(guard(&["/bin/sh".into(), "-c".into(), program])));
+            std::process::exit(i32::from(guard(
+                ["/bin/sh".into(), "-c".into(), program].into_iter(),
+            )));
         }
     }
 

@@ -126,12 +126,12 @@ pub(super) async fn stream(
         }
         let text = readable(&line);
         line.clear();
-        let is_key = in_key || (text.contains("-----BEGIN ") && text.contains("PRIVATE KEY-----"));
-        in_key = is_key && !text.contains("-----END ");
+        let hidden = in_key || (text.contains("-----BEGIN ") && text.contains("PRIVATE KEY-----"));
+        in_key = hidden && !text.contains("-----END ");
         if text.is_empty() {
             continue;
         }
-        let text = if is_key {
+        let text = if hidden {
             MASK.to_owned()
         } else {
             masks.masked(&text, MAX_LINE)

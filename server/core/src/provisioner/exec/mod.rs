@@ -3,8 +3,8 @@
 //! The program is started as `PROGRAM observe|apply|destroy` in the offering's folder, with the job as one JSON object
 //! on standard input: `operation`, `request_id`, `correlation_id`, `attempt`, `team`, `action`, `offering`, `type`,
 //! `name`, `parameters`, `outputs` (of an earlier run). A program in a shell finds the same in its environment (see
-//! [`environment`]), save outputs, which may hold secrets. Standard error is the log; standard output is the answer
-//! (see [`answer`]).
+//! `environment`), save outputs, which may hold secrets. Standard error is the log; standard output is the answer (see
+//! `answer`).
 
 mod answer;
 mod environment;
