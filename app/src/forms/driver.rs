@@ -216,6 +216,8 @@ impl Driver {
         let subject = self.subject.get_value();
         if subject.brought_back {
             self.take_id();
+            self.read();
+            self.keep();
         } else {
             let read = |id: &str| {
                 browser::recall(&place(id))

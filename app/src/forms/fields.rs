@@ -72,7 +72,9 @@ pub fn parameter(
 ) -> AnyView {
     let name = parameter_field(&field.name);
     let misfits = around.misfits;
-    let help = [field.help.clone(), rule(&field.kind), condition]
+    let lines =
+        (field.kind == FieldKind::Lines && field.help.is_none()).then(|| "One on each line.".to_owned());
+    let help = [field.help.clone(), lines, rule(&field.kind), condition]
         .into_iter()
         .flatten()
         .collect::<Vec<_>>()
@@ -158,7 +160,8 @@ fn input(field: &Field, name: String, text: String, required: bool, secret: bool
                 let selected = option == text;
                 view! { <option value=option.clone() selected=selected>{option.clone()}</option> }
             });
-            let empty = (text.is_empty() || !required).then(|| view! { <option value="">"Choose"</option> });
+            let free = field.default.is_none() && (!required || text.is_empty());
+            let empty = free.then(|| view! { <option value="">"Choose"</option> });
             view! {
                 <select id=id name=name required=required disabled=hidden aria-invalid=wrong aria-describedby=describes>
                     {empty} {options.collect_view()}
@@ -169,10 +172,8 @@ fn input(field: &Field, name: String, text: String, required: bool, secret: bool
         FieldKind::Lines | FieldKind::Json => view! {
             <textarea
                 id=id name=name rows="4" spellcheck="false" required=required disabled=hidden aria-invalid=wrong
-                aria-describedby=describes
-            >
-                {text}
-            </textarea>
+                aria-describedby=describes inner_html=as_content(&text)
+            ></textarea>
         }
         .into_any(),
         FieldKind::Number { whole, minimum, maximum } => {
@@ -231,6 +232,18 @@ fn tick(
     .into_any()
 }
 
+/// A text as the content of a `textarea`. Not a text node: an empty one would come out as a blank.
+#[must_use]
+pub fn as_content(text: &str) -> String {
+    let escaped = text.replace('&', "&amp;").replace('<', "&lt;");
+    // The first line break after the tag is not part of the content.
+    if escaped.starts_with('\n') {
+        format!("\n{escaped}")
+    } else {
+        escaped
+    }
+}
+
 /// The rule of an input in words, where its looks do not tell it.
 fn rule(kind: &FieldKind) -> Option<String> {
     match kind {
@@ -249,7 +262,6 @@ fn rule(kind: &FieldKind) -> Option<String> {
             max_length: Some(most),
             ..
         } => Some(format!("At most {most} characters.")),
-        FieldKind::Lines => Some("One on each line.".to_owned()),
         FieldKind::Json => Some("Written as JSON.".to_owned()),
         _ => None,
     }

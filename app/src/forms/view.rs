@@ -2,7 +2,7 @@
 
 use super::{
     driver::{Driver, Subject},
-    fields::{Around, Labelled, Misfits, described_by, input_id, invalid, parameter},
+    fields::{Around, Labelled, Misfits, as_content, described_by, input_id, invalid, parameter},
     machine::{Machine, Phase, Question},
     notes::note,
     outgoing::{self, Values, field_of},
@@ -136,9 +136,8 @@ fn Extras(values: Values, misfits: Signal<Misfits>) -> impl IntoView {
                 <textarea
                     id=input_id("labels") name="labels" rows="2" spellcheck="false"
                     aria-invalid=invalid(misfits, "labels") aria-describedby=described_by("labels", true)
-                >
-                    {labels}
-                </textarea>
+                    inner_html=as_content(&labels)
+                ></textarea>
             </Labelled>
             <Labelled
                 field="correlation_id".to_owned() title="Correlation ID".to_owned() misfits=misfits

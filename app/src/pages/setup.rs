@@ -41,7 +41,11 @@ pub fn SetUp() -> impl IntoView {
                 </div>
                 <div class="field">
                     <label for="setup-password">"Password"</label>
-                    <input type="password" id="setup-password" name="password" required autocomplete="new-password"/>
+                    <p class="hint" id="setup-password-help">"At least 10 characters."</p>
+                    <input
+                        type="password" id="setup-password" name="password" required minlength="10"
+                        autocomplete="new-password" aria-describedby="setup-password-help"
+                    />
                 </div>
                 <div class="field">
                     <label for="setup-team">"First team"</label>

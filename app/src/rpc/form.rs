@@ -45,7 +45,12 @@ pub async fn open_form(
         .portal
         .offering(&caller, &offering)
         .map_err(asked::refusal)?;
-    let teams = asking.portal.me(&caller).teams.into_iter().map(|membership| membership.team);
+    let teams = asking
+        .portal
+        .me(&caller)
+        .teams
+        .into_iter()
+        .map(|membership| membership.team);
     let mut state = use_context::<FormState>().unwrap_or_default();
     if state.request_id.is_empty() {
         state.request_id = asking.portal.new_submission_key();

@@ -66,7 +66,8 @@ pub async fn see_request(
     }
     let submissions = portal.submissions(&caller, &id).await.map_err(asked::refusal)?;
     let step = |act, states: &[RequestState]| {
-        (caller.may(act, &request.team) && states.contains(&request.state)).then(|| portal.new_submission_key())
+        (caller.may(act, &request.team) && states.contains(&request.state))
+            .then(|| portal.new_submission_key())
     };
     let unfinished = [
         RequestState::PendingApproval,
