@@ -77,3 +77,6 @@ fn put(path: &Path, sample: &Sample) -> io::Result<()> {
         let _ = fs::remove_file(&aside);
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -137,6 +137,23 @@ pub(crate) mod tests {
         )
     }
 
+    /// A script that stands in for the guard binary: it takes the job's line and hands it to the program.
+    pub(crate) fn stand_in_guard(folder: &std::path::Path) -> std::path::PathBuf {
+        let path = folder.join("guard");
+        script(
+            &path,
+            "IFS= read -r job; shift 2; printf '%s\\n' \"$job\" | \"$@\"",
+        );
+        path
+    }
+
+    /// Writes an executable script.
+    pub(crate) fn script(path: &std::path::Path, text: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
     #[test]
     fn a_job_in_a_log_shows_no_values() {
         let mut job = job("vm-one", serde_json::json!({"password": "hunter2"}));

@@ -1,7 +1,7 @@
 //! Programs run for real; a small shell script stands in for the guard binary, which these tests do not have.
 
 use super::*;
-use crate::provisioner::tests::{context, job};
+use crate::provisioner::tests::{context, job, script, stand_in_guard};
 use std::{fs, os::unix::fs::PermissionsExt, time::Instant};
 
 struct Place {
@@ -13,19 +13,9 @@ impl Place {
         let place = Self {
             folder: tempfile::tempdir().unwrap(),
         };
-        // Takes the job's line, then becomes the program with the job on its standard input.
-        place.script(
-            "guard",
-            "IFS= read -r job; shift 2; printf '%s\\n' \"$job\" >job.json; exec \"$@\" <job.json",
-        );
-        place.script("provision", program);
+        stand_in_guard(place.folder.path());
+        script(&place.folder.path().join("provision"), program);
         place
-    }
-
-    fn script(&self, name: &str, text: &str) {
-        let path = self.folder.path().join(name);
-        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     fn exec(&self, timeout: Duration) -> Exec {
