@@ -12,22 +12,16 @@ pub struct Backoff {
 }
 
 /// How the browser's form retries a submission without an answer, within [`BROWSER_RETRY_WINDOW`].
-pub const BROWSER: Backoff = Backoff {
-    base: Duration::from_millis(500),
-    cap: Duration::from_secs(8),
-};
+pub const BROWSER: Backoff = Backoff { base: Duration::from_millis(500), cap: Duration::from_secs(8) };
 
 /// How long the browser's form goes on by itself before it says that the outcome is not known yet.
-pub const BROWSER_RETRY_WINDOW: Duration = Duration::from_secs(60);
+pub const BROWSER_RETRY_WINDOW: Duration = Duration::from_mins(1);
 
 impl Backoff {
     /// The wait before try `attempt` (0 is the first retry); `random` is uniform over all of `u32`.
     #[must_use]
     pub fn wait(self, attempt: u32, random: u32) -> Duration {
-        let ceiling = self
-            .base
-            .saturating_mul(2_u32.saturating_pow(attempt.min(31)))
-            .min(self.cap);
+        let ceiling = self.base.saturating_mul(2_u32.saturating_pow(attempt.min(31))).min(self.cap);
         ceiling.mul_f64(f64::from(random) / f64::from(u32::MAX))
     }
 }

@@ -82,21 +82,15 @@ impl Command {
     /// The canonical bytes over which the fingerprint is taken (RFC 8785).
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
-        serde_json::to_value(self)
-            .map(|value| json::canonical(&value))
-            .unwrap_or_default()
+        serde_json::to_value(self).map(|value| json::canonical(&value)).unwrap_or_default()
     }
 
     /// The names, never the values, of what differs from `other`, as `name`, `parameters.size`, `labels.env`.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let (one, two) = (self.parts(), other.parts());
-        let mut names: Vec<String> = one
-            .keys()
-            .chain(two.keys())
-            .filter(|name| one.get(*name) != two.get(*name))
-            .cloned()
-            .collect();
+        let mut names: Vec<String> =
+            one.keys().chain(two.keys()).filter(|name| one.get(*name) != two.get(*name)).cloned().collect();
         names.sort();
         names.dedup();
         names
@@ -110,11 +104,7 @@ impl Command {
         for (name, value) in members {
             match value {
                 Value::Object(inner) => {
-                    parts.extend(
-                        inner
-                            .into_iter()
-                            .map(|(key, value)| (format!("{name}.{key}"), value)),
-                    );
+                    parts.extend(inner.into_iter().map(|(key, value)| (format!("{name}.{key}"), value)));
                 }
                 other => {
                     parts.insert(name, other);
@@ -130,9 +120,7 @@ mod tests {
     use super::*;
 
     fn command(parameters: &str) -> Command {
-        let Value::Object(parameters) = json::read(parameters.as_bytes()).unwrap() else {
-            panic!("object")
-        };
+        let Value::Object(parameters) = json::read(parameters.as_bytes()).unwrap() else { panic!("object") };
         Command {
             name: Some(Name::parse("vm-one").unwrap()),
             ..Command::on(Operation::Create, "x".into(), parameters)
@@ -151,28 +139,13 @@ mod tests {
     fn the_meaning_holds_operation_target_and_name() {
         let one = command("{}");
         for other in [
-            Command {
-                operation: Operation::Retry,
-                ..one.clone()
-            },
-            Command {
-                target: Some("y".into()),
-                ..one.clone()
-            },
-            Command {
-                name: None,
-                ..one.clone()
-            },
-            Command {
-                correlation_id: Some("c".into()),
-                ..one.clone()
-            },
+            Command { operation: Operation::Retry, ..one.clone() },
+            Command { target: Some("y".into()), ..one.clone() },
+            Command { name: None, ..one.clone() },
+            Command { correlation_id: Some("c".into()), ..one.clone() },
         ] {
             assert_ne!(one.canonical(), other.canonical());
         }
-        assert_eq!(
-            command(r#"{"a":1,"b":2}"#).canonical(),
-            command(r#"{"b":2.0,"a":1}"#).canonical()
-        );
+        assert_eq!(command(r#"{"a":1,"b":2}"#).canonical(), command(r#"{"b":2.0,"a":1}"#).canonical());
     }
 }

@@ -128,10 +128,7 @@ fn kind(property: &Value) -> FieldKind {
 
 fn visible_when(property: &Value) -> Option<(String, Value)> {
     let condition = property.get(VISIBLE_WHEN)?.as_object()?;
-    condition
-        .iter()
-        .next()
-        .map(|(name, value)| (name.clone(), value.clone()))
+    condition.iter().next().map(|(name, value)| (name.clone(), value.clone()))
 }
 
 /// Whether the parameter of this schema applies while the others have these values (defaults included).
@@ -158,12 +155,9 @@ pub fn typed(schema: &Value, sent: impl Fn(&str) -> Option<String>) -> Object {
         .iter()
         .filter(|field| {
             field.visible_when.as_ref().is_some_and(|(other, value)| {
-                let standing = parameters.get(other).or_else(|| {
-                    fields
-                        .iter()
-                        .find(|f| f.name == *other)
-                        .and_then(|f| f.default.as_ref())
-                });
+                let standing = parameters
+                    .get(other)
+                    .or_else(|| fields.iter().find(|f| f.name == *other).and_then(|f| f.default.as_ref()));
                 standing != Some(value)
             })
         })
@@ -186,17 +180,12 @@ fn typed_value(field: &Field, sent: Option<String>) -> Option<Value> {
             Ok(number @ Value::Number(_)) => number,
             _ => Value::String(text),
         },
-        FieldKind::Choice(options) => options
-            .iter()
-            .find(|option| shown(option) == text)
-            .cloned()
-            .unwrap_or(Value::String(text)),
-        FieldKind::Lines => text
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-            .map(Value::from)
-            .collect(),
+        FieldKind::Choice(options) => {
+            options.iter().find(|option| shown(option) == text).cloned().unwrap_or(Value::String(text))
+        }
+        FieldKind::Lines => {
+            text.lines().map(str::trim).filter(|line| !line.is_empty()).map(Value::from).collect()
+        }
         FieldKind::Json => crate::json::read(text.as_bytes()).unwrap_or(Value::String(text)),
     })
 }
@@ -206,11 +195,9 @@ fn typed_value(field: &Field, sent: Option<String>) -> Option<Value> {
 pub fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Array(items) if items.iter().all(Value::is_string) => items
-            .iter()
-            .filter_map(Value::as_str)
-            .collect::<Vec<_>>()
-            .join("\n"),
+        Value::Array(items) if items.iter().all(Value::is_string) => {
+            items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
+        }
         other => other.to_string(),
     }
 }
@@ -237,10 +224,7 @@ mod tests {
 
     fn typed_from(pairs: &[(&str, &str)]) -> Value {
         Value::Object(typed(&schema(), |name| {
-            pairs
-                .iter()
-                .find(|(known, _)| *known == name)
-                .map(|(_, text)| (*text).to_owned())
+            pairs.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned())
         }))
     }
 

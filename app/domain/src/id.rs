@@ -64,11 +64,7 @@ mod tests {
         let id = "01890a5d-ac96-774b-bcce-b302099a8057";
         assert_eq!(id.parse::<RequestId>().unwrap().to_string(), id);
         assert!("01890a5dac96774bbcceb302099a8057".parse::<RequestId>().is_err());
-        assert!(
-            "{01890a5d-ac96-774b-bcce-b302099a8057}"
-                .parse::<RequestId>()
-                .is_err()
-        );
+        assert!("{01890a5d-ac96-774b-bcce-b302099a8057}".parse::<RequestId>().is_err());
         assert!("".parse::<RequestId>().is_err());
     }
 }

@@ -27,16 +27,13 @@ pub struct JsonError {
 /// A whole number is kept as an integer however it is spelled (`1`, `1.0`, `1e0`).
 pub fn read(bytes: &[u8]) -> Result<Value, JsonError> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = Strict
-        .deserialize(&mut reader)
-        .and_then(|value| reader.end().map(|()| value));
+    let value = Strict.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
     value.map_err(|error| JsonError {
         line: error.line(),
         column: error.column(),
         message: {
             let text = error.to_string();
-            text.rsplit_once(" at line ")
-                .map_or(text.clone(), |(message, _)| message.to_owned())
+            text.rsplit_once(" at line ").map_or(text.clone(), |(message, _)| message.to_owned())
         },
     })
 }
@@ -54,11 +51,7 @@ pub fn canonical(value: &Value) -> Vec<u8> {
 pub fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(members) => Value::Object(
-            members
-                .into_iter()
-                .filter(|(_, v)| !v.is_null())
-                .map(|(k, v)| (k, without_nulls(v)))
-                .collect(),
+            members.into_iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k, without_nulls(v))).collect(),
         ),
         Value::Array(items) => Value::Array(items.into_iter().map(without_nulls).collect()),
         other => other,
@@ -88,9 +81,7 @@ fn number<E: serde::de::Error>(value: f64) -> Result<Value, E> {
     if value.fract() == 0.0 {
         return Ok(Value::from(value as i64));
     }
-    Number::from_f64(value)
-        .map(Value::Number)
-        .ok_or_else(|| E::custom(BEYOND))
+    Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom(BEYOND))
 }
 
 impl<'de> Visitor<'de> for Strict {
@@ -109,11 +100,7 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Value, E> {
-        if value < -MAX_SAFE_INTEGER {
-            Err(E::custom(BEYOND))
-        } else {
-            Ok(Value::from(value))
-        }
+        if value < -MAX_SAFE_INTEGER { Err(E::custom(BEYOND)) } else { Ok(Value::from(value)) }
     }
 
     fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Value, E> {
@@ -147,10 +134,7 @@ impl<'de> Visitor<'de> for Strict {
         let mut object = Map::new();
         while let Some(name) = members.next_key::<MemberName>()? {
             if object.contains_key(&name.0) {
-                return Err(A::Error::custom(format!(
-                    "the member {:?} is given twice",
-                    name.0
-                )));
+                return Err(A::Error::custom(format!("the member {:?} is given twice", name.0)));
             }
             let value = members.next_value_seed(Strict)?;
             object.insert(name.0, value);
@@ -215,15 +199,10 @@ mod tests {
 
     #[test]
     fn a_repeated_member_is_refused_with_its_place() {
-        for twice in [
-            r#"{"size":"small","size":"large"}"#,
-            r#"{"x":{"a":1,"\u0061":2}}"#,
-            r#"[{"k":1,"k":1}]"#,
-        ] {
-            assert!(
-                read(twice.as_bytes()).unwrap_err().message.contains("twice"),
-                "{twice}"
-            );
+        for twice in
+            [r#"{"size":"small","size":"large"}"#, r#"{"x":{"a":1,"\u0061":2}}"#, r#"[{"k":1,"k":1}]"#]
+        {
+            assert!(read(twice.as_bytes()).unwrap_err().message.contains("twice"), "{twice}");
         }
         let error = read(b"{\n \"a\": tru }").unwrap_err();
         assert_eq!(error.line, 2);

@@ -53,9 +53,7 @@ impl SubmissionKey {
         if bare.len() > MAX_KEY_LENGTH {
             return Err(KeyError::TooLong);
         }
-        String::from_utf8(bare)
-            .map(Self)
-            .map_err(|_| KeyError::NotVisibleAscii)
+        String::from_utf8(bare).map(Self).map_err(|_| KeyError::NotVisibleAscii)
     }
 
     /// Reads the one key among the values of a header that may be absent or sent twice.

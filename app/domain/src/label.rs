@@ -55,11 +55,7 @@ impl Labels {
             return Err(LabelError::Contradiction);
         }
         self.0.insert(key.to_owned(), value.to_owned());
-        if self.0.len() > MAX_LABELS {
-            Err(LabelError::TooMany)
-        } else {
-            Ok(())
-        }
+        if self.0.len() > MAX_LABELS { Err(LabelError::TooMany) } else { Ok(()) }
     }
 
     /// The labels, sorted by key.

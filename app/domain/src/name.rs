@@ -35,10 +35,7 @@ impl Name {
         if text.is_empty() {
             return Err(NameError::Empty);
         }
-        if !text
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-        {
+        if !text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-') {
             return Err(NameError::BadCharacter);
         }
         if text.starts_with('-') || text.ends_with('-') {

@@ -129,10 +129,7 @@ impl RequestLink {
     /// The link to a request.
     #[must_use]
     pub fn to(id: RequestId) -> Self {
-        Self {
-            id,
-            href: format!("/api/v1/requests/{id}"),
-        }
+        Self { id, href: format!("/api/v1/requests/{id}") }
     }
 }
 

@@ -89,10 +89,7 @@ impl FromStr for PortalRole {
         match word {
             "admin" => Ok(Self::Admin),
             "member" => Ok(Self::Member),
-            given => Err(UnknownRole {
-                given: given.into(),
-                known: "admin, member",
-            }),
+            given => Err(UnknownRole { given: given.into(), known: "admin, member" }),
         }
     }
 }
@@ -104,10 +101,7 @@ impl FromStr for TeamRole {
             "viewer" => Ok(Self::Viewer),
             "member" => Ok(Self::Member),
             "owner" => Ok(Self::Owner),
-            given => Err(UnknownRole {
-                given: given.into(),
-                known: "owner, member, viewer",
-            }),
+            given => Err(UnknownRole { given: given.into(), known: "owner, member, viewer" }),
         }
     }
 }

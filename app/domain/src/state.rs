@@ -47,10 +47,7 @@ impl RequestState {
     /// Whether the request has come to its end. Retention of its key counts from here.
     #[must_use]
     pub fn is_final(self) -> bool {
-        matches!(
-            self,
-            Self::Succeeded | Self::Failed | Self::Canceled | Self::Rejected
-        )
+        matches!(self, Self::Succeeded | Self::Failed | Self::Canceled | Self::Rejected)
     }
 
     /// The state's word, the same in JSON, in the database and on pages.

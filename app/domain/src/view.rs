@@ -319,6 +319,9 @@ pub struct TokenView {
     /// The token itself: in the first answer only, never in a repeat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
+    /// What a repeat says in the token's place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// Who is asking, and where they belong.

@@ -59,12 +59,7 @@ impl Answer {
         shown: &impl Serialize,
     ) -> crate::Result<Self> {
         let body = serde_json::to_vec(shown).map_err(crate::Error::internal)?;
-        Ok(Self {
-            kind,
-            location,
-            etag: None,
-            body: body.into(),
-        })
+        Ok(Self { kind, location, etag: None, body: body.into() })
     }
 
     /// An answer that shows a request.
@@ -75,12 +70,7 @@ impl Answer {
     /// An answer with nothing to show.
     #[must_use]
     pub fn empty() -> Self {
-        Self {
-            kind: AnswerKind::NoContent,
-            location: None,
-            etag: None,
-            body: Bytes::new(),
-        }
+        Self { kind: AnswerKind::NoContent, location: None, etag: None, body: Bytes::new() }
     }
 }
 

@@ -53,11 +53,7 @@ impl Caller {
     /// Whether the caller may do `act` in the team.
     #[must_use]
     pub fn may(&self, act: TeamAct, team: &Name) -> bool {
-        self.is_admin()
-            || self
-                .teams
-                .iter()
-                .any(|(known, role)| known == team && role.may(act))
+        self.is_admin() || self.teams.iter().any(|(known, role)| known == team && role.may(act))
     }
 
     /// The same caller, coming by another door.

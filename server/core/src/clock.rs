@@ -15,7 +15,7 @@ pub trait Ids: Send + Sync + std::fmt::Debug {
     /// Fills the bytes with unpredictable ones.
     fn fill(&self, bytes: &mut [u8]);
 
-    /// A fresh UUIDv7 of the given moment (RFC 9562, 5.7).
+    /// A fresh UUID of version 7 of the given moment (RFC 9562, 5.7).
     fn uuid(&self, now: Moment) -> Uuid {
         let mut random = [0; 10];
         self.fill(&mut random);
@@ -39,14 +39,10 @@ pub struct SystemClock {
 }
 
 impl Clock for SystemClock {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one place that asks the machine for the time"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the one place that asks the machine for the time")]
     fn now(&self) -> Moment {
-        let since_epoch = std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .unwrap_or_default();
+        let since_epoch =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let millis = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
         Moment::from_millis(millis.saturating_add(self.offset_millis))
     }
@@ -57,10 +53,7 @@ impl Clock for SystemClock {
 pub struct SystemIds;
 
 impl Ids for SystemIds {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one place that asks the machine for randomness"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the one place that asks the machine for randomness")]
     fn fill(&self, bytes: &mut [u8]) {
         if let Err(error) = getrandom::fill(bytes) {
             // Without randomness neither keys nor tokens can be made, so nothing sensible can go on.

@@ -55,19 +55,13 @@ impl Error {
             [one] => format!("{}: {}", one.pointer, one.detail),
             many => format!("{} values do not fit; each is listed.", many.len()),
         };
-        Self {
-            fields,
-            ..Self::new(ProblemKind::InvalidParameters, detail)
-        }
+        Self { fields, ..Self::new(ProblemKind::InvalidParameters, detail) }
     }
 
     /// One value that does not fit.
     #[must_use]
     pub fn field(pointer: &str, detail: impl fmt::Display) -> Self {
-        Self::fields(vec![FieldError {
-            pointer: pointer.to_owned(),
-            detail: detail.to_string(),
-        }])
+        Self::fields(vec![FieldError { pointer: pointer.to_owned(), detail: detail.to_string() }])
     }
 
     /// A fault of the portal's own; `context` goes to the log.
@@ -85,19 +79,13 @@ impl Error {
     /// The same, pointing to a request.
     #[must_use]
     pub fn about(self, request: RequestId) -> Self {
-        Self {
-            request: Some(request),
-            ..self
-        }
+        Self { request: Some(request), ..self }
     }
 
     /// The same, to be tried again after a time.
     #[must_use]
     pub fn after(self, wait: Duration) -> Self {
-        Self {
-            retry_after: Some(wait),
-            ..self
-        }
+        Self { retry_after: Some(wait), ..self }
     }
 }
 
@@ -111,11 +99,7 @@ impl std::error::Error for Error {}
 
 impl From<KeyError> for Error {
     fn from(error: KeyError) -> Self {
-        let kind = if error == KeyError::Missing {
-            ProblemKind::KeyMissing
-        } else {
-            ProblemKind::KeyInvalid
-        };
+        let kind = if error == KeyError::Missing { ProblemKind::KeyMissing } else { ProblemKind::KeyInvalid };
         Self::new(kind, error.to_string())
     }
 }

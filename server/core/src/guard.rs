@@ -24,10 +24,7 @@ impl From<StoreError> for Error {
             StoreError::Unavailable(_) => ProblemKind::StoreUnavailable,
             StoreError::Corrupt(_) => return Error::internal(error),
         };
-        Error {
-            context: Some(error.to_string()),
-            ..Error::new(kind, kind.help()).after(SOON)
-        }
+        Error { context: Some(error.to_string()), ..Error::new(kind, kind.help()).after(SOON) }
     }
 }
 
@@ -47,10 +44,7 @@ pub(crate) fn body_hash(key: &SecretKey, body: &Value) -> [u8; 32] {
 
 /// What the first submission with a key asked for, as far as it is kept.
 pub(crate) fn first_command(claim: &Claim, request: Option<&StoredRequest>) -> Option<Command> {
-    claim
-        .command
-        .clone()
-        .or_else(|| request.map(|request| created_by(&request.view)))
+    claim.command.clone().or_else(|| request.map(|request| created_by(&request.view)))
 }
 
 /// The create that made a request.
@@ -74,11 +68,7 @@ pub(crate) fn created_by(view: &RequestView) -> Command {
 
 /// The refusal of a key that stands for something else.
 pub(crate) fn reused(claim: &Claim, differs: Vec<String>) -> Error {
-    let what = if differs.is_empty() {
-        "the body".to_owned()
-    } else {
-        differs.join(", ")
-    };
+    let what = if differs.is_empty() { "the body".to_owned() } else { differs.join(", ") };
     let mut error = Error::new(
         ProblemKind::KeyReused,
         format!(

@@ -84,9 +84,7 @@ impl SecretKey {
     }
 
     fn from_hex(text: &str) -> Option<Self> {
-        blake3::Hash::from_hex(text)
-            .ok()
-            .map(|hash| Self::from_bytes(*hash.as_bytes()))
+        blake3::Hash::from_hex(text).ok().map(|hash| Self::from_bytes(*hash.as_bytes()))
     }
 
     /// A value by which the database recognises the key without holding it.
@@ -105,10 +103,7 @@ impl SecretKey {
     pub fn seal(&self, purpose: &str, plain: &[u8], ids: &dyn Ids) -> Result<Vec<u8>> {
         let mut nonce = [0; NONCE_LENGTH];
         ids.fill(&mut nonce);
-        let payload = Payload {
-            msg: plain,
-            aad: purpose.as_bytes(),
-        };
+        let payload = Payload { msg: plain, aad: purpose.as_bytes() };
         let sealed = XChaCha20Poly1305::new(&self.sealing.into())
             .encrypt(&XNonce::from(nonce), payload)
             .map_err(|_| Error::internal("sealing failed"))?;
@@ -119,13 +114,8 @@ impl SecretKey {
     #[must_use]
     pub fn unseal(&self, purpose: &str, sealed: &[u8]) -> Option<Vec<u8>> {
         let (nonce, sealed) = sealed.split_first_chunk::<NONCE_LENGTH>()?;
-        let payload = Payload {
-            msg: sealed,
-            aad: purpose.as_bytes(),
-        };
-        XChaCha20Poly1305::new(&self.sealing.into())
-            .decrypt(&XNonce::from(*nonce), payload)
-            .ok()
+        let payload = Payload { msg: sealed, aad: purpose.as_bytes() };
+        XChaCha20Poly1305::new(&self.sealing.into()).decrypt(&XNonce::from(*nonce), payload).ok()
     }
 }
 
@@ -157,11 +147,8 @@ pub(crate) fn hash_password(password: &str, ids: &dyn Ids) -> Result<String> {
 pub(crate) fn password_fits(password: &str, hash: Option<&str>) -> bool {
     const NOBODYS: &str =
         "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
-    let fits = PasswordHash::new(hash.unwrap_or(NOBODYS)).is_ok_and(|hash| {
-        Argon2::default()
-            .verify_password(password.as_bytes(), &hash)
-            .is_ok()
-    });
+    let fits = PasswordHash::new(hash.unwrap_or(NOBODYS))
+        .is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok());
     fits && hash.is_some()
 }
 
@@ -186,11 +173,7 @@ mod tests {
         assert!(!sealed.windows(7).any(|window| window == b"hunter2"));
         assert_eq!(key.unseal("outputs", &sealed).unwrap(), b"hunter2");
         assert!(key.unseal("form", &sealed).is_none());
-        assert!(
-            SecretKey::from_bytes([8; 32])
-                .unseal("outputs", &sealed)
-                .is_none()
-        );
+        assert!(SecretKey::from_bytes([8; 32]).unseal("outputs", &sealed).is_none());
         sealed[30] ^= 1;
         assert!(key.unseal("outputs", &sealed).is_none());
         assert!(key.unseal("outputs", b"short").is_none());

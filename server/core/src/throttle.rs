@@ -11,7 +11,7 @@ use std::{
 /// How many wrong attempts one source has in a window.
 const ALLOWED: u32 = 20;
 /// How long the window is.
-const WINDOW: Duration = Duration::from_secs(60);
+const WINDOW: Duration = Duration::from_mins(1);
 /// How many sources are remembered; beyond that the oldest windows go first.
 const REMEMBERED: usize = 10_000;
 
@@ -26,11 +26,8 @@ impl Throttle {
         match counts.get(source) {
             Some((since, wrong)) if *wrong >= ALLOWED && now.since(*since) < WINDOW => {
                 let wait = WINDOW.saturating_sub(now.since(*since));
-                Err(Error::new(
-                    ProblemKind::TooManyAttempts,
-                    "Too many wrong attempts; wait and try again.",
-                )
-                .after(wait))
+                Err(Error::new(ProblemKind::TooManyAttempts, "Too many wrong attempts; wait and try again.")
+                    .after(wait))
             }
             _ => Ok(()),
         }
@@ -43,10 +40,8 @@ impl Throttle {
             counts.retain(|_, (since, _)| now.since(*since) < WINDOW);
         }
         if counts.len() >= REMEMBERED
-            && let Some(oldest) = counts
-                .iter()
-                .min_by_key(|(_, (since, _))| *since)
-                .map(|(name, _)| name.clone())
+            && let Some(oldest) =
+                counts.iter().min_by_key(|(_, (since, _))| *since).map(|(name, _)| name.clone())
         {
             counts.remove(&oldest);
         }
@@ -59,10 +54,7 @@ impl Throttle {
 
     /// Forgets the wrong attempts of a source that proved itself.
     pub(crate) fn right(&self, source: &str) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(source);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(source);
     }
 }
 
@@ -89,10 +81,7 @@ mod tests {
     fn what_is_remembered_is_bounded() {
         let throttle = Throttle::default();
         for number in 0..=REMEMBERED {
-            throttle.wrong(
-                &number.to_string(),
-                Moment::from_millis(i64::try_from(number).unwrap()),
-            );
+            throttle.wrong(&number.to_string(), Moment::from_millis(i64::try_from(number).unwrap()));
         }
         assert!(throttle.0.lock().unwrap().len() <= REMEMBERED);
     }

@@ -1,6 +1,6 @@
 //! A new request for a new resource.
 
-use super::{Arrival, Inner, Portal, schema_digest};
+use super::{Arrival, Inner, Portal, read::visible_team, schema_digest};
 use crate::{
     Answer, AnswerKind, Answered, Caller, Error, Result,
     catalog::{Offering, ParameterSchema},
@@ -25,15 +25,8 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// The members that the body of a create may have.
-const MEMBERS: [&str; 7] = [
-    "offering",
-    "name",
-    "parameters",
-    "labels",
-    "correlation_id",
-    "parent_id",
-    "confirm_duplicate",
-];
+const MEMBERS: [&str; 7] =
+    ["offering", "name", "parameters", "labels", "correlation_id", "parent_id", "confirm_duplicate"];
 
 /// A create as it was sent: parsed, but not yet understood by any schema.
 struct Sent {
@@ -44,10 +37,7 @@ struct Sent {
 impl Sent {
     fn read(body: &[u8], labels: Vec<String>) -> Result<Self> {
         let Value::Object(body) = json::read(body)? else {
-            return Err(Error::new(
-                ProblemKind::InvalidJson,
-                "The body must be one JSON object.",
-            ));
+            return Err(Error::new(ProblemKind::InvalidJson, "The body must be one JSON object."));
         };
         if let Some(unknown) = body.keys().find(|member| !MEMBERS.contains(&member.as_str())) {
             let known = MEMBERS.join(", ");
@@ -96,10 +86,7 @@ impl Sent {
             Err(error) => wrong.push(error),
             Ok(None) => {}
             Ok(Some(id)) if correlation.as_ref().is_some_and(|other| other.as_str() != id) => {
-                wrong.push(field(
-                    "/correlation_id",
-                    "differs from the label system.correlationId",
-                ));
+                wrong.push(field("/correlation_id", "differs from the label system.correlationId"));
             }
             Ok(Some(id)) => {
                 correlation = keep(
@@ -110,11 +97,7 @@ impl Sent {
         }
         let parent_id = match self.text("/parent_id", "parent_id") {
             Ok(id) => id.and_then(|id| {
-                keep(
-                    id.parse::<RequestId>()
-                        .map_err(|error| field("/parent_id", error)),
-                    &mut wrong,
-                )
+                keep(id.parse::<RequestId>().map_err(|error| field("/parent_id", error)), &mut wrong)
             }),
             Err(error) => {
                 wrong.push(error);
@@ -149,6 +132,24 @@ impl Sent {
             }),
             _ => Err(wrong),
         }
+    }
+
+    /// The names of what differs from a first command, where the schema cannot say it because something does not fit.
+    fn misfits(&self, first: &Command) -> Vec<String> {
+        let told = |member: &str, value: Option<&Name>| {
+            (self.body.get(member).and_then(Value::as_str) != value.map(Name::as_str))
+                .then(|| member.to_owned())
+        };
+        let parameters = self.body.get("parameters").and_then(Value::as_object).cloned().unwrap_or_default();
+        let parameters = parameters
+            .into_iter()
+            .filter(|(name, value)| first.parameters.get(name) != (!value.is_null()).then_some(value))
+            .map(|(name, _)| format!("parameters.{name}"));
+        [told("name", first.name.as_ref()), told("offering", first.offering.as_ref())]
+            .into_iter()
+            .flatten()
+            .chain(parameters)
+            .collect()
     }
 
     /// Labels of the body, as an object or as `key:value` texts, and those of the address.
@@ -210,10 +211,7 @@ impl Sent {
 }
 
 fn field(pointer: &str, detail: impl std::fmt::Display) -> FieldError {
-    FieldError {
-        pointer: pointer.to_owned(),
-        detail: detail.to_string(),
-    }
+    FieldError { pointer: pointer.to_owned(), detail: detail.to_string() }
 }
 
 fn keep<T>(result: Result<T, FieldError>, wrong: &mut Vec<FieldError>) -> Option<T> {
@@ -234,19 +232,15 @@ impl Portal {
     ) -> Result<Answered> {
         let key = arrival.key()?;
         let sent = Sent::read(&body, labels)?;
-        let team = self.0.visible_team(caller, team)?;
+        let team = visible_team(caller, team)?;
         let now = self.0.clock.now();
         let mut arrived = self.0.arrived(caller, team.as_str(), key, Operation::Create, now);
         if let Ok(correlation) = sent.text("", "correlation_id") {
-            arrived.correlation_id = correlation
-                .filter(|id| CorrelationId::parse(id).is_ok())
-                .map(str::to_owned);
+            arrived.correlation_id =
+                correlation.filter(|id| CorrelationId::parse(id).is_ok()).map(str::to_owned);
         }
         let mut waited = false;
-        let result = self
-            .0
-            .create(caller, &team, arrived.clone(), &sent, now, &mut waited)
-            .await;
+        let result = self.0.create(caller, &team, arrived.clone(), &sent, now, &mut waited).await;
         self.0.record(arrived, &result, waited);
         result
     }
@@ -280,27 +274,21 @@ impl Inner {
             arrived.correlation_id = Some(request.view.correlation_id.clone());
         }
         let schema_digest = schema_digest(offering.schema.value());
-        let wanted = request.view.clone();
+        let asked_for = request.view.clone();
         let scope = arrived.scope.clone();
         let submission = Submission {
             meaning: guard::meaning(&self.key, &command, &sent.hashed()),
             arrived,
             command: Some(command),
-            effect: Effect::Create {
-                request: Box::new(request),
-                schema_digest,
-                answer,
-            },
+            effect: Effect::Create { request: Box::new(request), schema_digest, answer },
         };
         match guard::submit(store, submission, self.settings.guard.wait).await? {
             Submitted::Repeat(_) => {
                 *waited = true;
-                let (claim, request) = guard::look_up(store, &scope)
-                    .await?
-                    .ok_or_else(Error::not_found)?;
+                let (claim, request) = guard::look_up(store, &scope).await?.ok_or_else(Error::not_found)?;
                 self.repeat_create(claim, request, sent).await
             }
-            Submitted::NameTaken(holder) => Err(guard::name_taken(&holder, &wanted)),
+            Submitted::NameTaken(holder) => Err(guard::name_taken(&holder, &asked_for)),
             other => self.first(other),
         }
     }
@@ -316,8 +304,12 @@ impl Inner {
         if claim.meaning.body_hash == guard::body_hash(&self.key, &sent.hashed()) {
             return Ok(guard::replay(claim, request.as_ref(), &self.settings.guard, now));
         }
+        if claim.schema_digest.is_none() {
+            return Err(guard::reused(&claim, vec!["operation".into()]));
+        }
         let Some(command) = self.as_at_first(&claim, sent).await? else {
-            return Err(guard::reused(&claim, Vec::new()));
+            let first = guard::first_command(&claim, request.as_ref());
+            return Err(guard::reused(&claim, first.map(|first| sent.misfits(&first)).unwrap_or_default()));
         };
         if claim.meaning.fingerprint == self.key.fingerprint(&command.canonical()) {
             return Ok(guard::replay(claim, request.as_ref(), &self.settings.guard, now));
@@ -344,26 +336,18 @@ impl Inner {
         if let Some(offering) = self.catalog.get(&id) {
             return Ok(Arc::clone(offering));
         }
-        if self
-            .catalog
-            .broken()
-            .iter()
-            .any(|broken| broken.id == id.as_str())
-        {
+        if self.catalog.broken().iter().any(|broken| broken.id == id.as_str()) {
             return Err(Error::new(
                 ProblemKind::OfferingUnavailable,
                 format!(
                     "The offering {id} has a mistake in the catalog. Nothing was changed; try again later."
                 ),
             )
-            .after(std::time::Duration::from_secs(60)));
+            .after(std::time::Duration::from_mins(1)));
         }
         Err(Error {
             fields: vec![field("/offering", format!("there is no offering {id}"))],
-            ..Error::new(
-                ProblemKind::UnknownOffering,
-                format!("There is no offering {id} in the catalog."),
-            )
+            ..Error::new(ProblemKind::UnknownOffering, format!("There is no offering {id} in the catalog."))
         })
     }
 
@@ -373,10 +357,7 @@ impl Inner {
         };
         match self.store.request(parent).await? {
             Some(parent) if caller.may(TeamAct::See, &parent.view.team) => Ok(()),
-            _ => Err(Error::field(
-                "/parent_id",
-                "there is no such request that you may see",
-            )),
+            _ => Err(Error::field("/parent_id", "there is no such request that you may see")),
         }
     }
 
@@ -413,10 +394,6 @@ impl Inner {
             updated_at: now,
             finished_at: None,
         };
-        StoredRequest {
-            view,
-            principal: caller.id,
-            resource: ResourceId(self.ids.uuid(now)),
-        }
+        StoredRequest { view, principal: caller.id, resource: ResourceId(self.ids.uuid(now)) }
     }
 }

@@ -22,9 +22,7 @@ impl Portal {
     pub async fn cancel(&self, caller: &Caller, id: &str, arrival: Arrival, body: Bytes) -> Result<Answered> {
         let body = object(&body, &[])?;
         self.0
-            .decide(caller, id, arrival, body, Operation::Cancel, |request, _| {
-                Ok(Effect::Cancel(request))
-            })
+            .decide(caller, id, arrival, body, Operation::Cancel, |request, _| Ok(Effect::Cancel(request)))
             .await
     }
 
@@ -33,9 +31,7 @@ impl Portal {
         let body = object(&body, &[])?;
         let resource = ResourceId(self.0.ids.uuid(self.0.clock.now()));
         let effect = |request, _: &Object| Ok(Effect::Retry(request, resource));
-        self.0
-            .decide(caller, id, arrival, body, Operation::Retry, effect)
-            .await
+        self.0.decide(caller, id, arrival, body, Operation::Retry, effect).await
     }
 
     /// Decides about a request whose outcome nobody can tell: `{"resolution": "adopt" | "retry" | "abandon"}`.
@@ -55,15 +51,9 @@ impl Portal {
                 .and_then(Value::as_str)
                 .and_then(|word| word.parse().ok())
                 .ok_or_else(|| Error::field("/resolution", "must be adopt, retry or abandon"))?;
-            Ok(Effect::Resolve {
-                request,
-                resolution,
-                forced: forced(caller, resolution, body)?,
-            })
+            Ok(Effect::Resolve { request, resolution, forced: forced(caller, resolution, body)? })
         };
-        self.0
-            .decide(caller, id, arrival, body, Operation::Resolve, effect)
-            .await
+        self.0.decide(caller, id, arrival, body, Operation::Resolve, effect).await
     }
 }
 
@@ -75,18 +65,14 @@ fn forced(caller: &Caller, resolution: Resolution, body: &Object) -> Result<Opti
             Some(text.trim()).filter(|text| !text.is_empty())
         }
         Some(_) => {
-            return Err(Error::field(
-                "/reason",
-                "must be a text of at most 1000 characters",
-            ));
+            return Err(Error::field("/reason", "must be a text of at most 1000 characters"));
         }
     };
     match (body.get("force"), reason) {
         (None | Some(Value::Bool(false)), _) => Ok(None),
-        (Some(Value::Bool(true)), _) if !caller.is_admin() => Err(Error::new(
-            ProblemKind::Forbidden,
-            "Only an administrator may close a request by force.",
-        )),
+        (Some(Value::Bool(true)), _) if !caller.is_admin() => {
+            Err(Error::new(ProblemKind::Forbidden, "Only an administrator may close a request by force."))
+        }
         (Some(Value::Bool(true)), _) if resolution != Resolution::Abandon => {
             Err(Error::field("/force", "only abandon can be forced"))
         }
@@ -102,19 +88,13 @@ pub(super) fn object(body: &[u8], members: &[&str]) -> Result<Object> {
         return Ok(Object::new());
     }
     let Value::Object(body) = json::without_nulls(json::read(body)?) else {
-        return Err(Error::new(
-            ProblemKind::InvalidJson,
-            "The body must be one JSON object.",
-        ));
+        return Err(Error::new(ProblemKind::InvalidJson, "The body must be one JSON object."));
     };
     match body.keys().find(|member| !members.contains(&member.as_str())) {
         None => Ok(body),
         Some(unknown) => Err(Error::new(
             ProblemKind::InvalidJson,
-            format!(
-                "The member {unknown:?} is not known. Known members: {}.",
-                members.join(", ")
-            ),
+            format!("The member {unknown:?} is not known. Known members: {}.", members.join(", ")),
         )),
     }
 }
@@ -138,11 +118,7 @@ impl Inner {
             serde_json::json!({ "operation": operation.as_str(), "target": request.id, "body": body });
         // Whether the body fits is checked only for a first: a repeat was understood before.
         let effect = effect(request.id, &body);
-        let act = if operation == Operation::Resolve {
-            TeamAct::Resolve
-        } else {
-            TeamAct::Request
-        };
+        let act = if operation == Operation::Resolve { TeamAct::Resolve } else { TeamAct::Request };
         let may = || caller.must(act, &request.team);
         let effect = match effect {
             Ok(effect) => effect,
@@ -152,12 +128,7 @@ impl Inner {
             }
         };
         let meaning = guard::meaning(&self.key, &command, &hashed);
-        let submission = Submission {
-            arrived,
-            meaning,
-            command: Some(command.clone()),
-            effect,
-        };
+        let submission = Submission { arrived, meaning, command: Some(command.clone()), effect };
         self.guarded(submission, &command, &hashed, may).await
     }
 }

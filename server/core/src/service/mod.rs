@@ -103,14 +103,7 @@ pub enum OpenError {
 impl Portal {
     /// Opens the portal on its parts.
     pub async fn open(parts: Parts) -> Result<Self, OpenError> {
-        let Parts {
-            store,
-            catalog,
-            key,
-            clock,
-            ids,
-            settings,
-        } = parts;
+        let Parts { store, catalog, key, clock, ids, settings } = parts;
         settings.guard.check().map_err(OpenError::Settings)?;
         let check = key.check_value().to_vec();
         if store.set_once("key_check", check.clone()).await? != check {
@@ -118,9 +111,7 @@ impl Portal {
         }
         for offering in catalog.iter() {
             let schema = offering.schema.value().to_string();
-            store
-                .keep_schema(&schema_digest(offering.schema.value()), &schema)
-                .await?;
+            store.keep_schema(&schema_digest(offering.schema.value()), &schema).await?;
         }
         let mut link = [0; 16];
         ids.fill(&mut link);
@@ -173,9 +164,7 @@ impl Portal {
 
     /// Encrypts what a page carries for its own later use; opened only for the same purpose.
     pub fn seal(&self, purpose: &str, plain: &[u8]) -> Result<Vec<u8>> {
-        self.0
-            .key
-            .seal(&format!("page:{purpose}"), plain, self.0.ids.as_ref())
+        self.0.key.seal(&format!("page:{purpose}"), plain, self.0.ids.as_ref())
     }
 
     /// Opens what [`Self::seal`] made for the same purpose.
@@ -196,9 +185,7 @@ impl Portal {
 
 /// The name under which a schema is kept.
 pub(crate) fn schema_digest(schema: &Value) -> String {
-    blake3::hash(&domain::json::canonical(schema))
-        .to_hex()
-        .to_string()
+    blake3::hash(&domain::json::canonical(schema)).to_hex().to_string()
 }
 
 impl Inner {
@@ -211,18 +198,8 @@ impl Inner {
         operation: Operation,
         now: Moment,
     ) -> Arrived {
-        let scope = Scope {
-            team: team.to_owned(),
-            principal: caller.id,
-            key,
-        };
-        Arrived::of(
-            caller,
-            SubmissionId(self.ids.uuid(now)),
-            scope,
-            operation.as_str(),
-            now,
-        )
+        let scope = Scope { team: team.to_owned(), principal: caller.id, key };
+        Arrived::of(caller, SubmissionId(self.ids.uuid(now)), scope, operation.as_str(), now)
     }
 
     /// Writes down what became of an arrival that changed nothing; never makes the answer wait.
@@ -231,11 +208,8 @@ impl Inner {
             // The first of a key is written in the transaction that claims it.
             Ok(answered) if !answered.replayed => return,
             Ok(answered) => {
-                arrived.outcome = if waited {
-                    SubmissionOutcome::Waited
-                } else {
-                    SubmissionOutcome::Replayed
-                };
+                arrived.outcome =
+                    if waited { SubmissionOutcome::Waited } else { SubmissionOutcome::Replayed };
                 arrived.request = answered.request_id;
             }
             Err(error) => {
@@ -257,20 +231,11 @@ impl Inner {
     /// Takes the receivers of what waits to be written; only the first caller gets them.
     pub(crate) fn take_waiting(
         &self,
-    ) -> (
-        Option<mpsc::Receiver<Arrived>>,
-        Option<mpsc::Receiver<domain::id::TokenId>>,
-    ) {
+    ) -> (Option<mpsc::Receiver<Arrived>>, Option<mpsc::Receiver<domain::id::TokenId>>) {
         let take = |slot: &std::sync::Mutex<Option<_>>| {
-            slot.lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-                .take()
+            slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
         };
-        let tokens = self
-            .tokens_waiting
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .take();
+        let tokens = self.tokens_waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         (take(&self.arrivals_waiting), tokens)
     }
 
@@ -300,7 +265,7 @@ impl Inner {
         error: Error,
     ) -> Result<Answered> {
         let result = match guard::look_up(self.store.as_ref(), &arrived.scope).await? {
-            Some((claim, request)) => self.repeat(claim, request, command, body),
+            Some((claim, request)) => self.repeat(claim, request.as_ref(), command, body),
             None => Err(error),
         };
         self.record(arrived, &result, false);
@@ -317,17 +282,15 @@ impl Inner {
     ) -> Result<Answered> {
         let store = self.store.as_ref();
         if let Some((claim, request)) = guard::look_up(store, &submission.arrived.scope).await? {
-            return self.repeat(claim, request, command, body);
+            return self.repeat(claim, request.as_ref(), command, body);
         }
         may()?;
         let scope = submission.arrived.scope.clone();
         match guard::submit(store, submission, self.settings.guard.wait).await? {
             Submitted::Repeat(_) => {
                 *waited = true;
-                let (claim, request) = guard::look_up(store, &scope)
-                    .await?
-                    .ok_or_else(Error::not_found)?;
-                self.repeat(claim, request, command, body)
+                let (claim, request) = guard::look_up(store, &scope).await?.ok_or_else(Error::not_found)?;
+                self.repeat(claim, request.as_ref(), command, body)
             }
             other => self.first(other),
         }
@@ -337,21 +300,16 @@ impl Inner {
     fn repeat(
         &self,
         claim: Claim,
-        request: Option<StoredRequest>,
+        request: Option<&StoredRequest>,
         command: &Command,
         body: &Value,
     ) -> Result<Answered> {
         let same = claim.meaning.body_hash == guard::body_hash(&self.key, body)
             || claim.meaning.fingerprint == self.key.fingerprint(&command.canonical());
         if same {
-            return Ok(guard::replay(
-                claim,
-                request.as_ref(),
-                &self.settings.guard,
-                self.clock.now(),
-            ));
+            return Ok(guard::replay(claim, request, &self.settings.guard, self.clock.now()));
         }
-        let differs = guard::first_command(&claim, request.as_ref()).map(|first| first.differences(command));
+        let differs = guard::first_command(&claim, request).map(|first| first.differences(command));
         Err(guard::reused(&claim, differs.unwrap_or_default()))
     }
 

@@ -25,19 +25,13 @@ fn peer(from: Option<IpAddr>) -> String {
 }
 
 fn not_authenticated() -> Error {
-    Error::new(
-        ProblemKind::NotAuthenticated,
-        "Send a valid token as Authorization: Bearer, or log in.",
-    )
+    Error::new(ProblemKind::NotAuthenticated, "Send a valid token as Authorization: Bearer, or log in.")
 }
 
 /// Checks a password that somebody chooses.
 fn check_password(password: &str) -> Result<()> {
     if password.chars().count() < SHORTEST_PASSWORD || password.len() > LONGEST_PASSWORD {
-        return Err(Error::field(
-            "/password",
-            "at least 10 characters, at most 1024 bytes",
-        ));
+        return Err(Error::field("/password", "at least 10 characters, at most 1024 bytes"));
     }
     Ok(())
 }
@@ -55,18 +49,8 @@ impl Portal {
         };
         // The last use is a convenience; when many wait it is left out.
         let _ = self.0.tokens_used.try_send(id);
-        let principal = self
-            .0
-            .store
-            .principal(principal)
-            .await?
-            .ok_or_else(not_authenticated)?;
-        Ok(caller(
-            principal,
-            Credential::Token { id, label },
-            Channel::Api,
-            from,
-        ))
+        let principal = self.0.store.principal(principal).await?.ok_or_else(not_authenticated)?;
+        Ok(caller(principal, Credential::Token { id, label }, Channel::Api, from))
     }
 
     /// The caller of a session.
@@ -89,10 +73,8 @@ impl Portal {
         } else {
             None
         };
-        let (hash, password) = (
-            principal.as_ref().and_then(|p| p.password_hash.clone()),
-            password.to_owned(),
-        );
+        let (hash, password) =
+            (principal.as_ref().and_then(|p| p.password_hash.clone()), password.to_owned());
         let fits = tokio::task::spawn_blocking(move || secret::password_fits(&password, hash.as_deref()))
             .await
             .map_err(Error::internal)?;
@@ -105,10 +87,7 @@ impl Portal {
                 for source in &sources {
                     self.0.throttle.wrong(source, now);
                 }
-                Err(Error::new(
-                    ProblemKind::InvalidCredentials,
-                    "Name or password is wrong.",
-                ))
+                Err(Error::new(ProblemKind::InvalidCredentials, "Name or password is wrong."))
             }
         }
     }
@@ -141,12 +120,7 @@ impl Portal {
         let team = Name::parse(team).map_err(|error| Error::field("/team", error))?;
         let new = self
             .0
-            .new_principal(
-                name,
-                PortalRole::Admin,
-                Some(password),
-                Some((team, TeamRole::Owner)),
-            )
+            .new_principal(name, PortalRole::Admin, Some(password), Some((team, TeamRole::Owner)))
             .await?;
         let id = new.id;
         match self.0.store.set_up(new, now).await? {
@@ -165,10 +139,7 @@ impl Portal {
         password: Option<&str>,
         team: Option<(Name, TeamRole)>,
     ) -> Result<()> {
-        let wanted = team
-            .as_ref()
-            .map(|(team, _)| team.to_string())
-            .unwrap_or_default();
+        let wanted = team.as_ref().map(|(team, _)| team.to_string()).unwrap_or_default();
         let new = self.0.new_principal(name, role, password, team).await?;
         match self.0.store.add_principal(new, self.0.clock.now()).await? {
             Made::New => Ok(()),
@@ -212,13 +183,7 @@ impl Inner {
             }
         };
         let id = PrincipalId(self.ids.uuid(self.clock.now()));
-        Ok(NewPrincipal {
-            id,
-            name: name.to_string(),
-            role,
-            password_hash,
-            team,
-        })
+        Ok(NewPrincipal { id, name: name.to_string(), role, password_hash, team })
     }
 }
 

@@ -77,23 +77,18 @@ impl Default for RequestQuery {
     }
 }
 
-impl Inner {
-    /// The team, if the caller may see it.
-    pub(crate) fn visible_team(&self, caller: &Caller, team: &str) -> Result<Name> {
-        let team = Name::parse(team).map_err(|_| Error::not_found())?;
-        let known = caller.is_admin() || caller.may(TeamAct::See, &team);
-        if known { Ok(team) } else { Err(Error::not_found()) }
-    }
+/// The team, if the caller may see it.
+pub(super) fn visible_team(caller: &Caller, team: &str) -> Result<Name> {
+    let team = Name::parse(team).map_err(|_| Error::not_found())?;
+    if caller.may(TeamAct::See, &team) { Ok(team) } else { Err(Error::not_found()) }
+}
 
+impl Inner {
     /// The request, if the caller may see it.
     pub(crate) async fn visible_request(&self, caller: &Caller, id: &str) -> Result<StoredRequest> {
         let id: RequestId = id.parse().map_err(|_| Error::not_found())?;
         let request = self.store.request(id).await?.ok_or_else(Error::not_found)?;
-        if caller.may(TeamAct::See, &request.view.team) {
-            Ok(request)
-        } else {
-            Err(Error::not_found())
-        }
+        if caller.may(TeamAct::See, &request.view.team) { Ok(request) } else { Err(Error::not_found()) }
     }
 }
 
@@ -101,10 +96,7 @@ fn place(cursor: Option<&str>) -> Result<Option<(Moment, uuid::Uuid)>> {
     cursor
         .map(|text| {
             cursor::read(text).ok_or_else(|| {
-                Error::new(
-                    ProblemKind::InvalidQuery,
-                    "cursor: send what an earlier page gave as next",
-                )
+                Error::new(ProblemKind::InvalidQuery, "cursor: send what an earlier page gave as next")
             })
         })
         .transpose()
@@ -146,10 +138,7 @@ fn shown_broken(broken: &Broken, caller: &Caller) -> Option<OfferingView> {
         category: "Unavailable".into(),
         version: String::new(),
         parameters: serde_json::json!({ "type": "object", "properties": {} }),
-        guard: OfferingGuardView {
-            max_tries: 0,
-            timeout_seconds: 0,
-        },
+        guard: OfferingGuardView { max_tries: 0, timeout_seconds: 0 },
         available: false,
         problem: caller.is_admin().then(|| mistakes.join("\n")),
     })
@@ -166,10 +155,7 @@ impl Portal {
             teams: caller
                 .teams
                 .iter()
-                .map(|(team, role)| MembershipView {
-                    team: team.clone(),
-                    role: *role,
-                })
+                .map(|(team, role)| MembershipView { team: team.clone(), role: *role })
                 .collect(),
         }
     }
@@ -177,18 +163,8 @@ impl Portal {
     /// The catalog.
     #[must_use]
     pub fn offerings(&self, caller: &Caller) -> Vec<OfferingView> {
-        let broken = self
-            .0
-            .catalog
-            .broken()
-            .iter()
-            .filter_map(|broken| shown_broken(broken, caller));
-        self.0
-            .catalog
-            .iter()
-            .map(|offering| shown(offering))
-            .chain(broken)
-            .collect()
+        let broken = self.0.catalog.broken().iter().filter_map(|broken| shown_broken(broken, caller));
+        self.0.catalog.iter().map(|offering| shown(offering)).chain(broken).collect()
     }
 
     /// One catalog entry.
@@ -221,7 +197,7 @@ impl Portal {
     /// A page of requests, newest first.
     pub async fn requests(&self, caller: &Caller, query: RequestQuery) -> Result<Page<RequestView>> {
         let scope = match &query.scope {
-            Scope::Team(team) => ListScope::Team(self.0.visible_team(caller, team)?),
+            Scope::Team(team) => ListScope::Team(visible_team(caller, team)?),
             Scope::Mine => ListScope::RequestedBy(caller.id),
             Scope::All if caller.is_admin() => ListScope::All,
             Scope::All => ListScope::Teams(caller.teams.iter().map(|(team, _)| team.clone()).collect()),
@@ -260,12 +236,8 @@ impl Portal {
     /// "Did my request happen?": the request of the caller's own key.
     pub async fn look_up(&self, caller: &Caller, team: &str, key: &[u8]) -> Result<RequestView> {
         let key = SubmissionKey::parse(key)?;
-        let team = self.0.visible_team(caller, team)?;
-        let scope = KeyScope {
-            team: team.to_string(),
-            principal: caller.id,
-            key,
-        };
+        let team = visible_team(caller, team)?;
+        let scope = KeyScope { team: team.to_string(), principal: caller.id, key };
         match guard::look_up(self.0.store.as_ref(), &scope).await? {
             Some((_, Some(request))) if caller.may(TeamAct::See, &request.view.team) => Ok(request.view),
             _ => Err(Error::not_found()),
@@ -280,12 +252,8 @@ impl Portal {
         size: u32,
         cursor: Option<String>,
     ) -> Result<Page<ResourceView>> {
-        let team = self.0.visible_team(caller, team)?;
-        Ok(self
-            .0
-            .store
-            .resources(&team, place(cursor.as_deref())?, page_size(size)?)
-            .await?)
+        let team = visible_team(caller, team)?;
+        Ok(self.0.store.resources(&team, place(cursor.as_deref())?, page_size(size)?).await?)
     }
 
     /// One living resource.
@@ -296,14 +264,8 @@ impl Portal {
         kind: &str,
         name: &str,
     ) -> Result<ResourceView> {
-        let team = self.0.visible_team(caller, team)?;
-        Ok(self
-            .0
-            .store
-            .resource(&team, kind, name)
-            .await?
-            .ok_or_else(Error::not_found)?
-            .view)
+        let team = visible_team(caller, team)?;
+        Ok(self.0.store.resource(&team, kind, name).await?.ok_or_else(Error::not_found)?.view)
     }
 
     /// A secret output, for who may see it; the look is audited before it is shown.
@@ -315,21 +277,12 @@ impl Portal {
         name: &str,
         output: &str,
     ) -> Result<String> {
-        let team = self.0.visible_team(caller, team)?;
-        let resource = self
-            .0
-            .store
-            .resource(&team, kind, name)
-            .await?
-            .ok_or_else(Error::not_found)?;
+        let team = visible_team(caller, team)?;
+        let resource = self.0.store.resource(&team, kind, name).await?.ok_or_else(Error::not_found)?;
         caller.must(TeamAct::Reveal, &team)?;
-        let secrets = resource
-            .secrets
-            .as_deref()
-            .and_then(|sealed| self.0.open_secrets(resource.view.id, sealed));
-        let value = secrets
-            .and_then(|mut secrets| secrets.remove(output))
-            .ok_or_else(Error::not_found)?;
+        let secrets =
+            resource.secrets.as_deref().and_then(|sealed| self.0.open_secrets(resource.view.id, sealed));
+        let value = secrets.and_then(|mut secrets| secrets.remove(output)).ok_or_else(Error::not_found)?;
         let entry = AuditEntry {
             at: self.0.clock.now(),
             actor: caller.name.clone(),
@@ -351,8 +304,7 @@ impl Inner {
     /// Seals the secret outputs of a resource.
     pub(crate) fn seal_secrets(&self, resource: domain::id::ResourceId, secrets: &Object) -> Result<Vec<u8>> {
         let plain = serde_json::to_vec(secrets).map_err(Error::internal)?;
-        self.key
-            .seal(&format!("outputs:{resource}"), &plain, self.ids.as_ref())
+        self.key.seal(&format!("outputs:{resource}"), &plain, self.ids.as_ref())
     }
 
     /// Opens the secret outputs of a resource.

@@ -17,10 +17,13 @@ use domain::{
 use serde_json::Value;
 use std::time::Duration;
 
+/// What a repeat says in the token's place.
+const SHOWN_ONCE: &str =
+    "The token was shown once, in the first answer. If that was lost, revoke this token and make another.";
 /// How long a token lives when nobody says.
-const DEFAULT_LIFE: Duration = Duration::from_secs(90 * 24 * 3600);
+const DEFAULT_LIFE: Duration = Duration::from_hours(90 * 24);
 /// The longest life of a token.
-const LONGEST_LIFE: Duration = Duration::from_secs(366 * 24 * 3600);
+const LONGEST_LIFE: Duration = Duration::from_hours(366 * 24);
 
 /// The life of a token in words that were sent.
 fn life(expires: Option<&str>) -> Result<Duration> {
@@ -36,10 +39,7 @@ fn label(body: &Object) -> Result<String> {
     let fits = |text: &str| (1..=100).contains(&text.chars().count()) && !text.chars().any(char::is_control);
     match body.get("label") {
         Some(Value::String(text)) if fits(text.trim()) => Ok(text.trim().to_owned()),
-        _ => Err(Error::field(
-            "/label",
-            "1 to 100 characters that say what the token is for",
-        )),
+        _ => Err(Error::field("/label", "1 to 100 characters that say what the token is for")),
     }
 }
 
@@ -63,23 +63,20 @@ impl Portal {
         };
         let (view, token, digest) = made;
         let location = Some("/api/v1/tokens".to_owned());
-        let answer = Answer::showing(AnswerKind::Created, location.clone(), &view)?;
+        let answer = Answer::showing(
+            AnswerKind::Created,
+            location.clone(),
+            &TokenView { note: Some(SHOWN_ONCE.into()), ..view.clone() },
+        )?;
         let submission = Submission {
             arrived,
             meaning: guard::meaning(&self.0.key, &command, &hashed),
             command: Some(command.clone()),
-            effect: Effect::TokenCreate {
-                token: view.clone(),
-                digest,
-                answer,
-            },
+            effect: Effect::TokenCreate { token: view.clone(), digest, answer },
         };
         let mut answered = self.0.guarded(submission, &command, &hashed, || Ok(())).await?;
         if !answered.replayed {
-            let once = TokenView {
-                token: Some(token),
-                ..view
-            };
+            let once = TokenView { token: Some(token), ..view };
             answered.answer = Answer::showing(AnswerKind::Created, location, &once)?;
         }
         Ok(answered)
@@ -89,9 +86,7 @@ impl Portal {
     pub async fn revoke_token(&self, caller: &Caller, id: &str, arrival: Arrival) -> Result<Answered> {
         let key = arrival.key()?;
         let id: TokenId = id.parse().map_err(|_| Error::not_found())?;
-        let arrived = self
-            .0
-            .arrived(caller, NO_TEAM, key, Operation::TokenRevoke, self.0.clock.now());
+        let arrived = self.0.arrived(caller, NO_TEAM, key, Operation::TokenRevoke, self.0.clock.now());
         let command = Command::on(Operation::TokenRevoke, id.to_string(), Object::new());
         let hashed = serde_json::json!({ "operation": "token_revoke", "target": id });
         let submission = Submission {
@@ -139,6 +134,7 @@ impl Inner {
             last_used_at: None,
             revoked_at: None,
             token: None,
+            note: None,
         };
         Ok((view, token, digest))
     }

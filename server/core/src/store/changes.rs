@@ -17,10 +17,7 @@ pub struct Changes {
 
 impl Default for Changes {
     fn default() -> Self {
-        Self {
-            requests: broadcast::channel(KEPT).0,
-            work: Notify::new(),
-        }
+        Self { requests: broadcast::channel(KEPT).0, work: Notify::new() }
     }
 }
 

@@ -265,11 +265,7 @@ impl Run {
     /// The hold by which this run's writes are checked.
     #[must_use]
     pub fn hold(&self) -> Hold {
-        Hold {
-            request: self.request.view.id,
-            attempt: self.request.view.attempt,
-            fence: self.fence,
-        }
+        Hold { request: self.request.view.id, attempt: self.request.view.attempt, fence: self.fence }
     }
 }
 
@@ -312,13 +308,7 @@ impl Ending {
     /// An ending without outputs.
     #[must_use]
     pub fn without_outputs(state: RequestState, reason: Option<String>) -> Self {
-        Self {
-            state,
-            reason,
-            outputs: Object::new(),
-            secret_names: Vec::new(),
-            secrets: None,
-        }
+        Self { state, reason, outputs: Object::new(), secret_names: Vec::new(), secrets: None }
     }
 }
 

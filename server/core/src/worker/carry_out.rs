@@ -42,29 +42,21 @@ enum Verdict {
 pub(super) async fn carry_out(portal: Arc<Inner>, run: Run, shutdown: CancellationToken) {
     let hold = run.hold();
     let lease = Lease::keep(Arc::clone(&portal), hold, &shutdown);
-    let written = match portal.catalog.get(&run.request.view.offering) {
-        Some(offering) => {
-            let attempt = Attempt {
-                portal: &portal,
-                run: &run,
-                offering,
-                lease: &lease,
-            };
-            attempt.carry_out(&shutdown).await
-        }
-        None => {
-            let reason = "The offering is missing from the catalog, so nobody can look at what was begun.";
-            let ending = Ending::without_outputs(RequestState::Unknown, Some(reason.into()));
-            portal.store.end_run(hold, ending, portal.clock.now()).await
-        }
+    let written = if let Some(offering) = portal.catalog.get(&run.request.view.offering) {
+        let attempt = Attempt { portal: &portal, run: &run, offering, lease: &lease };
+        attempt.carry_out(&shutdown).await
+    } else {
+        let reason = "The offering is missing from the catalog, so nobody can look at what was begun.";
+        let ending = Ending::without_outputs(RequestState::Unknown, Some(reason.into()));
+        portal.store.end_run(hold, ending, portal.clock.now()).await
     };
     match written {
         Ok(Held::Yes(_)) => {}
         Ok(Held::Lost) => {
-            tracing::warn!(request = %hold.request, "the lease was lost; another worker goes on")
+            tracing::warn!(request = %hold.request, "the lease was lost; another worker goes on");
         }
         Err(error) => {
-            tracing::warn!(%error, request = %hold.request, "a run's end was not written; its lease will end")
+            tracing::warn!(%error, request = %hold.request, "a run's end was not written; its lease will end");
         }
     }
 }
@@ -85,16 +77,9 @@ impl Attempt<'_> {
         let mut verdict = self.do_what_is_meant(self.run.intent).await?;
         if matches!(verdict, Verdict::Stopped) && !self.lease.is_lost() {
             if shutdown.is_cancelled() {
-                let entry = EventEntry::Step {
-                    step: "stop".into(),
-                    detail: "the portal shuts down".into(),
-                };
+                let entry = EventEntry::Step { step: "stop".into(), detail: "the portal shuts down".into() };
                 let now = self.portal.clock.now();
-                return self
-                    .portal
-                    .store
-                    .give_back(self.hold(), now, false, Some(entry), now)
-                    .await;
+                return self.portal.store.give_back(self.hold(), now, false, Some(entry), now).await;
             }
             // Not shut down and not lost: the request was canceled while its program ran.
             verdict = self.undo(RequestState::Canceled, None).await?;
@@ -110,8 +95,7 @@ impl Attempt<'_> {
             Intent::Adopt => Ok(match self.observe().await? {
                 Observation::Ours(outputs) => Verdict::There(outputs),
                 Observation::CannotTell(why) => {
-                    self.step("adopt", &format!("taken as done without a look: {why}"))
-                        .await?;
+                    self.step("adopt", &format!("taken as done without a look: {why}")).await?;
                     Verdict::There(Object::new())
                 }
                 Observation::Absent => Verdict::Unknown("There is nothing to adopt.".into()),
@@ -138,9 +122,8 @@ impl Attempt<'_> {
         if self.mark("apply").await? == Held::Lost {
             return Ok(Verdict::Stopped);
         }
-        let outcome = self
-            .call(async |job, context| self.offering.provisioner.apply(job, context).await)
-            .await;
+        let outcome =
+            self.call(async |job, context| self.offering.provisioner.apply(job, context).await).await;
         match outcome {
             Outcome::Done(outputs) => Ok(Verdict::There(outputs)),
             Outcome::Retryable(why) => Ok(Verdict::Again(why)),
@@ -196,26 +179,14 @@ impl Attempt<'_> {
     }
 
     async fn step(&self, step: &str, detail: &str) -> Result<Held, StoreError> {
-        let entry = EventEntry::Step {
-            step: step.to_owned(),
-            detail: cut(detail),
-        };
-        self.portal
-            .store
-            .note(self.hold(), vec![entry], false, self.portal.clock.now())
-            .await
+        let entry = EventEntry::Step { step: step.to_owned(), detail: cut(detail) };
+        self.portal.store.note(self.hold(), vec![entry], false, self.portal.clock.now()).await
     }
 
     /// The recovery point before something outside may change.
     async fn mark(&self, step: &str) -> Result<Held, StoreError> {
-        let entry = EventEntry::Step {
-            step: step.to_owned(),
-            detail: "begun".into(),
-        };
-        self.portal
-            .store
-            .note(self.hold(), vec![entry], true, self.portal.clock.now())
-            .await
+        let entry = EventEntry::Step { step: step.to_owned(), detail: "begun".into() };
+        self.portal.store.note(self.hold(), vec![entry], true, self.portal.clock.now()).await
     }
 
     /// Asks the provisioner something that a cancellation interrupts.
@@ -232,7 +203,7 @@ impl Attempt<'_> {
                 tokio::time::sleep(GATHER).await;
             }
             stop.cancel();
-            std::future::pending().await
+            std::future::pending::<()>().await;
         };
         tokio::select! {
             answer = self.ask(stop.clone(), ask) => answer,
@@ -297,30 +268,13 @@ impl Attempt<'_> {
             Verdict::There(outputs) => store.end_run(self.hold(), self.success(outputs), now).await,
             Verdict::Gone(state, reason) => {
                 store
-                    .end_run(
-                        self.hold(),
-                        Ending::without_outputs(state, reason.map(|why| cut(&why))),
-                        now,
-                    )
-                    .await
-            }
-            Verdict::Unknown(why) => {
-                store
-                    .end_run(
-                        self.hold(),
-                        Ending::without_outputs(RequestState::Unknown, Some(cut(&why))),
-                        now,
-                    )
+                    .end_run(self.hold(), Ending::without_outputs(state, reason.map(|why| cut(&why))), now)
                     .await
             }
             Verdict::Again(why) if self.may_try_again() => self.give_back(&why).await,
             Verdict::Again(why) => {
                 // Nothing more is tried; what the last try left is removed before the request counts as failed.
-                let last = format!(
-                    "{} of {} tries: {why}",
-                    self.run.tries + 1,
-                    self.offering.max_tries
-                );
+                let last = format!("{} of {} tries: {why}", self.run.tries + 1, self.offering.max_tries);
                 let verdict = self.undo(RequestState::Failed, Some(last)).await?;
                 let ending = match verdict {
                     Verdict::Gone(state, reason) => {
@@ -331,7 +285,7 @@ impl Attempt<'_> {
                 store.end_run(self.hold(), ending, self.portal.clock.now()).await
             }
             Verdict::LookAgain(why) if self.may_try_again() => self.give_back(&why).await,
-            Verdict::LookAgain(why) => {
+            Verdict::Unknown(why) | Verdict::LookAgain(why) => {
                 store
                     .end_run(
                         self.hold(),
@@ -355,10 +309,7 @@ impl Attempt<'_> {
             step: "retry".into(),
             detail: cut(&format!("again in {:.1} s: {why}", wait.as_secs_f64())),
         };
-        self.portal
-            .store
-            .give_back(self.hold(), now.plus(wait), true, Some(entry), now)
-            .await
+        self.portal.store.give_back(self.hold(), now.plus(wait), true, Some(entry), now).await
     }
 
     fn success(&self, outputs: Object) -> Ending {

@@ -5,6 +5,8 @@
 
 mod carry_out;
 mod lease;
+#[cfg(test)]
+mod tests;
 
 use crate::{service::Inner, store::Arrived};
 use domain::id::TokenId;
@@ -19,7 +21,7 @@ const WRITE_EVERY: Duration = Duration::from_millis(200);
 /// How many arrivals one write takes.
 const WRITE_AT_ONCE: usize = 500;
 /// How often sessions that are over are removed, and how many at once.
-const SWEEP_EVERY: Duration = Duration::from_secs(60);
+const SWEEP_EVERY: Duration = Duration::from_mins(1);
 const SWEEP_AT_ONCE: u32 = 1000;
 
 /// Runs the portal's own work until `shutdown`.
@@ -49,10 +51,7 @@ async fn work(portal: Arc<Inner>, number: usize, shutdown: CancellationToken) {
     portal.ids.fill(&mut random);
     let owner = format!("{:016x}-{number}", u64::from_le_bytes(random));
     while !shutdown.is_cancelled() {
-        let taken = portal
-            .store
-            .take_run(&owner, portal.clock.now(), portal.settings.lease)
-            .await;
+        let taken = portal.store.take_run(&owner, portal.clock.now(), portal.settings.lease).await;
         match taken {
             Ok(Some(run)) => {
                 // A task of its own: a provisioner that panics costs one run, which its lease gives to another.
@@ -124,7 +123,7 @@ async fn write_last_uses(
             () = tokio::time::sleep(Duration::from_secs(1)) => {}
         }
         let now = portal.clock.now();
-        if now.since(since) >= Duration::from_secs(60) {
+        if now.since(since) >= Duration::from_mins(1) {
             noted.clear();
             since = now;
         }
@@ -149,11 +148,7 @@ async fn sweep(portal: Arc<Inner>, shutdown: CancellationToken) {
             () = shutdown.cancelled() => return,
             () = tokio::time::sleep(SWEEP_EVERY) => {}
         }
-        if let Err(error) = portal
-            .store
-            .sweep_sessions(portal.clock.now(), SWEEP_AT_ONCE)
-            .await
-        {
+        if let Err(error) = portal.store.sweep_sessions(portal.clock.now(), SWEEP_AT_ONCE).await {
             tracing::warn!(%error, "sessions that are over were not removed");
         }
     }

@@ -61,11 +61,7 @@ pub(super) async fn record(connection: &mut SqliteConnection, arrived: &Arrived)
     .bind(KEPT_PER_KEY)
     .fetch_one(&mut *connection)
     .await?;
-    if kept < KEPT_PER_KEY {
-        insert(connection, arrived).await
-    } else {
-        Ok(())
-    }
+    if kept < KEPT_PER_KEY { insert(connection, arrived).await } else { Ok(()) }
 }
 
 /// Every arrival of a request.
@@ -90,11 +86,7 @@ pub(super) async fn of_request(
             .fetch_one(connection)
             .await?;
     let kept = i64::try_from(results.len()).unwrap_or(i64::MAX);
-    Ok(SubmissionsView {
-        total: counted.max(kept),
-        only_counted: (counted - kept).max(0),
-        results,
-    })
+    Ok(SubmissionsView { total: counted.max(kept), only_counted: (counted - kept).max(0), results })
 }
 
 fn view(row: &SqliteRow) -> StoreResult<SubmissionView> {

@@ -18,17 +18,10 @@ use domain::{
     view::EventEntry,
 };
 use sqlx::{Row, SqliteConnection};
-use uuid::Uuid;
 
 /// What an effect came to, before its key is claimed.
 enum Decided {
-    Done {
-        answer: Answer,
-        request: Option<RequestId>,
-        existing: bool,
-        act: &'static str,
-        target: String,
-    },
+    Done { answer: Answer, request: Option<RequestId>, existing: bool, act: &'static str, target: String },
     Not(Submitted),
 }
 
@@ -45,16 +38,10 @@ pub(super) async fn one(connection: &mut SqliteConnection, submission: Submissio
         }
         Effect::Cancel(id) => cancel(connection, *id, now).await?,
         Effect::Retry(id, resource) => retry(connection, *id, *resource, now).await?,
-        Effect::Resolve {
-            request,
-            resolution,
-            forced,
-        } => resolve(connection, *request, *resolution, forced.as_deref(), now).await?,
-        Effect::TokenCreate {
-            token,
-            digest,
-            answer,
-        } => {
+        Effect::Resolve { request, resolution, forced } => {
+            resolve(connection, *request, *resolution, forced.as_deref(), now).await?
+        }
+        Effect::TokenCreate { token, digest, answer } => {
             people::add_token(connection, submission.arrived.scope.principal, token, *digest).await?;
             Decided::Done {
                 answer: answer.clone(),
@@ -66,14 +53,7 @@ pub(super) async fn one(connection: &mut SqliteConnection, submission: Submissio
         }
         Effect::TokenRevoke(id) => revoke(connection, &submission, *id, now).await?,
     };
-    let Decided::Done {
-        answer,
-        request,
-        existing,
-        act,
-        target,
-    } = decided
-    else {
+    let Decided::Done { answer, request, existing, act, target } = decided else {
         let Decided::Not(submitted) = decided else {
             return Err(StoreError::Corrupt("undecided".into()));
         };
@@ -81,20 +61,8 @@ pub(super) async fn one(connection: &mut SqliteConnection, submission: Submissio
     };
     let arrived = &submission.arrived;
     submit::claim_with(connection, &submission, request.map(|id| id.0), existing, &answer).await?;
-    let outcome = if existing {
-        SubmissionOutcome::Existing
-    } else {
-        SubmissionOutcome::First
-    };
-    arrivals::insert(
-        connection,
-        &Arrived {
-            request,
-            outcome,
-            ..arrived.clone()
-        },
-    )
-    .await?;
+    let outcome = if existing { SubmissionOutcome::Existing } else { SubmissionOutcome::First };
+    arrivals::insert(connection, &Arrived { request, outcome, ..arrived.clone() }).await?;
     let entry = AuditEntry {
         at: now,
         actor: arrived.sent_by.clone(),
@@ -121,13 +89,7 @@ async fn shown(
     let request = runs::existing(connection, id).await?;
     let answer =
         Answer::of_request(kind, &request.view).map_err(|error| StoreError::Corrupt(error.to_string()))?;
-    Ok(Decided::Done {
-        answer,
-        request: Some(id),
-        existing,
-        act,
-        target: id.to_string(),
-    })
+    Ok(Decided::Done { answer, request: Some(id), existing, act, target: id.to_string() })
 }
 
 async fn cancel(connection: &mut SqliteConnection, id: RequestId, now: Moment) -> StoreResult<Decided> {
@@ -168,10 +130,7 @@ async fn cancel(connection: &mut SqliteConnection, id: RequestId, now: Moment) -
         .execute(&mut *connection)
         .await?;
         exactly_one(&done, "run")?;
-        let entry = EventEntry::Step {
-            step: "cancel".into(),
-            detail: "asked to stop".into(),
-        };
+        let entry = EventEntry::Step { step: "cancel".into(), detail: "asked to stop".into() };
         runs::append(connection, id, request.view.attempt, &[entry], now).await?;
     }
     shown(connection, id, AnswerKind::Accepted, false, "request_cancel").await
@@ -206,10 +165,7 @@ async fn retry(
     .execute(&mut *connection)
     .await?;
     exactly_one(&done, "request")?;
-    let entry = EventEntry::State {
-        state: RequestState::Queued,
-        reason: None,
-    };
+    let entry = EventEntry::State { state: RequestState::Queued, reason: None };
     runs::append(connection, id, attempt, &[entry], now).await?;
     queue(connection, id, attempt, "apply", now).await?;
     shown(connection, id, AnswerKind::Accepted, false, "request_retry").await
@@ -241,15 +197,11 @@ async fn reserve(
     if done.rows_affected() == 1 {
         return Ok(None);
     }
-    let held = lists::resource(
-        connection,
-        view.team.as_str(),
-        view.resource_type.as_str(),
-        view.name.as_str(),
-    )
-    .await?
-    .ok_or_else(|| StoreError::Corrupt("a name is held by nobody".into()))?
-    .view;
+    let held =
+        lists::resource(connection, view.team.as_str(), view.resource_type.as_str(), view.name.as_str())
+            .await?
+            .ok_or_else(|| StoreError::Corrupt("a name is held by nobody".into()))?
+            .view;
     Ok(Some(if held.state == "deleting" {
         Submitted::Deleting(held.created_by.id)
     } else {
@@ -307,10 +259,7 @@ async fn resolve(
         queue(connection, id, request.view.attempt, intent, now).await?;
         runs::set_state(connection, &request, RequestState::Queued, None, now).await?;
     }
-    let entry = EventEntry::Step {
-        step: "resolve".into(),
-        detail: resolution.as_str().into(),
-    };
+    let entry = EventEntry::Step { step: "resolve".into(), detail: resolution.as_str().into() };
     runs::append(connection, id, request.view.attempt, &[entry], now).await?;
     shown(connection, id, AnswerKind::Accepted, false, "request_resolve").await
 }
@@ -343,6 +292,6 @@ async fn revoke(
         request: None,
         existing: revoked.is_some(),
         act: "token_revoke",
-        target: Uuid::from(id.0).to_string(),
+        target: id.to_string(),
     })
 }

@@ -21,12 +21,10 @@ pub(super) async fn request(
     connection: &mut SqliteConnection,
     id: RequestId,
 ) -> StoreResult<Option<StoredRequest>> {
-    let row = sqlx::query(AssertSqlSafe(format!(
-        "SELECT {REQUEST} FROM request WHERE id = $1"
-    )))
-    .bind(id.0)
-    .fetch_optional(connection)
-    .await?;
+    let row = sqlx::query(AssertSqlSafe(format!("SELECT {REQUEST} FROM request WHERE id = $1")))
+        .bind(id.0)
+        .fetch_optional(connection)
+        .await?;
     row.as_ref().map(rows::request).transpose()
 }
 
@@ -43,22 +41,13 @@ pub(super) async fn requests(
     let mut page = QueryBuilder::new(format!("SELECT {REQUEST} FROM request WHERE "));
     matching(&mut page, list);
     if let Some((at, id)) = list.after {
-        page.push(" AND (created_at, id) < (")
-            .push_bind(at.millis())
-            .push(", ")
-            .push_bind(id)
-            .push(")");
+        page.push(" AND (created_at, id) < (").push_bind(at.millis()).push(", ").push_bind(id).push(")");
     }
-    page.push(" ORDER BY created_at DESC, id DESC LIMIT ")
-        .push_bind(i64::from(list.size) + 1);
+    page.push(" ORDER BY created_at DESC, id DESC LIMIT ").push_bind(i64::from(list.size) + 1);
     let rows = page.build().fetch_all(connection).await?;
-    let results = rows
-        .iter()
-        .map(|row| rows::request(row).map(|one| one.view))
-        .collect::<StoreResult<Vec<_>>>()?;
-    Ok(paged(results, list.size, total, |last| {
-        (last.created_at, last.id.0)
-    }))
+    let results =
+        rows.iter().map(|row| rows::request(row).map(|one| one.view)).collect::<StoreResult<Vec<_>>>()?;
+    Ok(paged(results, list.size, total, |last| (last.created_at, last.id.0)))
 }
 
 fn matching(query: &mut QueryBuilder<Sqlite>, list: &RequestList) {
@@ -171,10 +160,8 @@ pub(super) async fn resources(
     .bind(i64::from(size) + 1)
     .fetch_all(connection)
     .await?;
-    let results = rows
-        .iter()
-        .map(|row| rows::resource(row).map(|one| one.view))
-        .collect::<StoreResult<Vec<_>>>()?;
+    let results =
+        rows.iter().map(|row| rows::resource(row).map(|one| one.view)).collect::<StoreResult<Vec<_>>>()?;
     Ok(paged(results, size, total, |last| (last.created_at, last.id.0)))
 }
 
@@ -193,8 +180,5 @@ pub(super) async fn resource(
     .bind(name)
     .fetch_optional(connection)
     .await?;
-    row.as_ref()
-        .map(rows::resource)
-        .transpose()
-        .map_err(|error| StoreError::Corrupt(error.to_string()))
+    row.as_ref().map(rows::resource).transpose().map_err(|error| StoreError::Corrupt(error.to_string()))
 }

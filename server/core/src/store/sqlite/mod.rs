@@ -76,11 +76,7 @@ impl Sqlite {
             .max_connections(READERS)
             .acquire_timeout(BUSY)
             .connect_lazy_with(options(file).pragma("query_only", "on"));
-        Ok(Self {
-            readers,
-            writer: Writer::start(options(file), connection),
-            changes: Arc::default(),
-        })
+        Ok(Self { readers, writer: Writer::start(options(file), connection), changes: Arc::default() })
     }
 
     async fn write<T: Send + 'static>(&self, work: Work<T>) -> StoreResult<T> {
@@ -159,12 +155,10 @@ impl Store for Sqlite {
     }
 
     async fn schema(&self, digest: &str) -> StoreResult<Option<String>> {
-        Ok(
-            sqlx::query_scalar("SELECT schema FROM offering_schema WHERE digest = $1")
-                .bind(digest)
-                .fetch_optional(&self.readers)
-                .await?,
-        )
+        Ok(sqlx::query_scalar("SELECT schema FROM offering_schema WHERE digest = $1")
+            .bind(digest)
+            .fetch_optional(&self.readers)
+            .await?)
     }
 
     async fn request(&self, id: RequestId) -> StoreResult<Option<StoredRequest>> {
@@ -229,13 +223,13 @@ impl Store for Sqlite {
         touched: bool,
         now: Moment,
     ) -> StoreResult<Held> {
-        let held = self
+        let still = self
             .write(Box::new(move |connection| {
                 Box::pin(async move { runs::note(connection, hold, &entries, touched, now).await })
             }))
             .await?;
         self.changes.changed(hold.request);
-        Ok(held)
+        Ok(still)
     }
 
     async fn give_back(
@@ -246,30 +240,29 @@ impl Store for Sqlite {
         entry: Option<EventEntry>,
         now: Moment,
     ) -> StoreResult<Held> {
-        let held = self
+        let still = self
             .write(Box::new(move |connection| {
                 Box::pin(async move { runs::give_back(connection, hold, due, failed_try, entry, now).await })
             }))
             .await?;
         self.changes.changed(hold.request);
         self.changes.work_waits();
-        Ok(held)
+        Ok(still)
     }
 
     async fn end_run(&self, hold: Hold, ending: Ending, now: Moment) -> StoreResult<Held> {
-        let held = self
+        let still = self
             .write(Box::new(move |connection| {
                 Box::pin(async move { runs::end(connection, hold, &ending, now).await })
             }))
             .await?;
         self.changes.changed(hold.request);
-        Ok(held)
+        Ok(still)
     }
 
     async fn next_due(&self) -> StoreResult<Option<Moment>> {
-        let due: Option<i64> = sqlx::query_scalar("SELECT min(due_at) FROM run")
-            .fetch_one(&self.readers)
-            .await?;
+        let due: Option<i64> =
+            sqlx::query_scalar("SELECT min(due_at) FROM run").fetch_one(&self.readers).await?;
         Ok(due.map(Moment::from_millis))
     }
 
@@ -334,13 +327,11 @@ impl Store for Sqlite {
     }
 
     async fn session(&self, id: &str, now: Moment) -> StoreResult<Option<Vec<u8>>> {
-        Ok(
-            sqlx::query_scalar("SELECT data FROM session WHERE id = $1 AND expires_at > $2")
-                .bind(id)
-                .bind(now.millis())
-                .fetch_optional(&self.readers)
-                .await?,
-        )
+        Ok(sqlx::query_scalar("SELECT data FROM session WHERE id = $1 AND expires_at > $2")
+            .bind(id)
+            .bind(now.millis())
+            .fetch_optional(&self.readers)
+            .await?)
     }
 
     async fn save_session(&self, id: &str, data: Vec<u8>, expires: Moment, fresh: bool) -> StoreResult<bool> {
@@ -356,10 +347,7 @@ impl Store for Sqlite {
         self.write(Box::new(move |connection| {
             Box::pin(async move {
                 // Ending a session that is over already is no error.
-                sqlx::query("DELETE FROM session WHERE id = $1")
-                    .bind(id)
-                    .execute(connection)
-                    .await?;
+                sqlx::query("DELETE FROM session WHERE id = $1").bind(id).execute(connection).await?;
                 Ok(())
             })
         }))
@@ -410,10 +398,8 @@ impl Store for Sqlite {
     }
 
     async fn audit(&self, entry: AuditEntry) -> StoreResult<()> {
-        self.write(Box::new(move |connection| {
-            Box::pin(async move { write_audit(connection, &entry).await })
-        }))
-        .await
+        self.write(Box::new(move |connection| Box::pin(async move { write_audit(connection, &entry).await })))
+            .await
     }
 
     async fn probe(&self, now: Moment) -> StoreResult<()> {

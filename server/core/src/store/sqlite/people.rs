@@ -108,11 +108,7 @@ pub(super) async fn add_team(
             .bind(now.millis())
             .execute(connection)
             .await?;
-    Ok(if done.rows_affected() == 1 {
-        Made::New
-    } else {
-        Made::Exists
-    })
+    Ok(if done.rows_affected() == 1 { Made::New } else { Made::Exists })
 }
 
 pub(super) async fn set_up(
@@ -131,11 +127,9 @@ pub(super) async fn set_up(
 }
 
 pub(super) async fn has_admin(connection: &mut SqliteConnection) -> StoreResult<bool> {
-    Ok(
-        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM principal WHERE role = 'admin')")
-            .fetch_one(connection)
-            .await?,
-    )
+    Ok(sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM principal WHERE role = 'admin')")
+        .fetch_one(connection)
+        .await?)
 }
 
 pub(super) async fn token(
@@ -151,11 +145,7 @@ pub(super) async fn token(
     .fetch_optional(connection)
     .await?;
     row.map(|row| {
-        Ok((
-            PrincipalId(row.try_get("principal")?),
-            TokenId(row.try_get("id")?),
-            row.try_get("label")?,
-        ))
+        Ok((PrincipalId(row.try_get("principal")?), TokenId(row.try_get("id")?), row.try_get("label")?))
     })
     .transpose()
 }
@@ -181,6 +171,7 @@ pub(super) async fn tokens(
                 last_used_at: moment_if_any(row, "last_used_at")?,
                 revoked_at: moment_if_any(row, "revoked_at")?,
                 token: None,
+                note: None,
             })
         })
         .collect()
@@ -238,11 +229,6 @@ pub(super) async fn save_session(
         "INSERT INTO session (id, data, expires_at) VALUES ($1, $2, $3)
          ON CONFLICT (id) DO UPDATE SET data = excluded.data, expires_at = excluded.expires_at"
     };
-    let done = sqlx::query(statement)
-        .bind(id)
-        .bind(data)
-        .bind(expires.millis())
-        .execute(connection)
-        .await?;
+    let done = sqlx::query(statement).bind(id).bind(data).bind(expires.millis()).execute(connection).await?;
     Ok(done.rows_affected() == 1)
 }

@@ -25,8 +25,7 @@ where
     T: std::str::FromStr<Err: Display>,
 {
     let text: String = row.try_get(column)?;
-    text.parse()
-        .map_err(|error| StoreError::Corrupt(format!("{column}: {error}")))
+    text.parse().map_err(|error| StoreError::Corrupt(format!("{column}: {error}")))
 }
 
 pub(super) fn name(row: &SqliteRow, column: &str) -> StoreResult<Name> {
@@ -49,9 +48,7 @@ pub(super) fn moment_if_any(row: &SqliteRow, column: &str) -> StoreResult<Option
 
 fn hash(row: &SqliteRow, column: &str) -> StoreResult<[u8; 32]> {
     let bytes: Vec<u8> = row.try_get(column)?;
-    bytes
-        .try_into()
-        .map_err(|_| StoreError::Corrupt(format!("{column}: not 32 bytes")))
+    bytes.try_into().map_err(|_| StoreError::Corrupt(format!("{column}: not 32 bytes")))
 }
 
 pub(super) fn request(row: &SqliteRow) -> StoreResult<StoredRequest> {
@@ -103,10 +100,7 @@ pub(super) fn resource(row: &SqliteRow) -> StoreResult<StoredResource> {
         created_at: moment(row, "created_at")?,
         updated_at: moment(row, "updated_at")?,
     };
-    Ok(StoredResource {
-        view,
-        secrets: row.try_get("secrets")?,
-    })
+    Ok(StoredResource { view, secrets: row.try_get("secrets")? })
 }
 
 pub(super) fn claim(row: &SqliteRow) -> StoreResult<Claim> {
@@ -148,8 +142,5 @@ pub(super) fn intent(word: &str) -> StoreResult<Intent> {
 
 /// Canonical JSON, so that equal values are equal texts.
 pub(super) fn canonical(object: &Object) -> String {
-    String::from_utf8(domain::json::canonical(&serde_json::Value::Object(
-        object.clone(),
-    )))
-    .unwrap_or_default()
+    String::from_utf8(domain::json::canonical(&serde_json::Value::Object(object.clone()))).unwrap_or_default()
 }

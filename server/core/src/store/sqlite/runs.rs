@@ -78,10 +78,7 @@ pub(super) async fn set_state(
     .execute(&mut *connection)
     .await?;
     exactly_one(&done, "request")?;
-    let entry = EventEntry::State {
-        state,
-        reason: reason.map(str::to_owned),
-    };
+    let entry = EventEntry::State { state, reason: reason.map(str::to_owned) };
     append(connection, id, request.view.attempt, &[entry], now).await
 }
 
@@ -120,7 +117,7 @@ pub(super) async fn append(
 }
 
 /// Whether the hold still holds, and what the run is to do.
-async fn held(connection: &mut SqliteConnection, hold: Hold) -> StoreResult<Held> {
+async fn check(connection: &mut SqliteConnection, hold: Hold) -> StoreResult<Held> {
     let intent: Option<String> =
         sqlx::query_scalar("SELECT intent FROM run WHERE request = $1 AND attempt = $2 AND fence = $3")
             .bind(hold.request.0)
@@ -133,8 +130,8 @@ async fn held(connection: &mut SqliteConnection, hold: Hold) -> StoreResult<Held
 
 /// Prolongs the lease.
 pub(super) async fn renew(connection: &mut SqliteConnection, hold: Hold, until: Moment) -> StoreResult<Held> {
-    let held = held(connection, hold).await?;
-    if held != Held::Lost {
+    let still = check(connection, hold).await?;
+    if still != Held::Lost {
         let done = sqlx::query("UPDATE run SET due_at = $1 WHERE request = $2")
             .bind(until.millis())
             .bind(hold.request.0)
@@ -142,7 +139,7 @@ pub(super) async fn renew(connection: &mut SqliteConnection, hold: Hold, until: 
             .await?;
         exactly_one(&done, "run")?;
     }
-    Ok(held)
+    Ok(still)
 }
 
 /// Writes into the history; with `touched`, also the recovery point that something outside may be changed from now.
@@ -153,9 +150,9 @@ pub(super) async fn note(
     touched: bool,
     now: Moment,
 ) -> StoreResult<Held> {
-    let held = held(connection, hold).await?;
-    if held == Held::Lost {
-        return Ok(held);
+    let still = check(connection, hold).await?;
+    if still == Held::Lost {
+        return Ok(still);
     }
     if touched {
         let done = sqlx::query("UPDATE run SET touched = 1 WHERE request = $1")
@@ -165,7 +162,7 @@ pub(super) async fn note(
         exactly_one(&done, "run")?;
     }
     append(connection, hold.request, hold.attempt, entries, now).await?;
-    Ok(held)
+    Ok(still)
 }
 
 /// Gives the run back.
@@ -177,8 +174,8 @@ pub(super) async fn give_back(
     entry: Option<EventEntry>,
     now: Moment,
 ) -> StoreResult<Held> {
-    let held = held(connection, hold).await?;
-    if let Held::Yes(intent) = held {
+    let still = check(connection, hold).await?;
+    if let Held::Yes(intent) = still {
         // Somebody changed their mind meanwhile: that does not wait for a back-off.
         let due = if intent == Intent::Apply { due } else { now };
         let done =
@@ -191,7 +188,7 @@ pub(super) async fn give_back(
         exactly_one(&done, "run")?;
         append(connection, hold.request, hold.attempt, entry.as_slice(), now).await?;
     }
-    Ok(held)
+    Ok(still)
 }
 
 /// Ends the run, the request's attempt and, where nothing is left of it, the resource's life.
@@ -201,9 +198,9 @@ pub(super) async fn end(
     ending: &Ending,
     now: Moment,
 ) -> StoreResult<Held> {
-    let held = held(connection, hold).await?;
-    if held == Held::Lost {
-        return Ok(held);
+    let still = check(connection, hold).await?;
+    if still == Held::Lost {
+        return Ok(still);
     }
     let request = existing(connection, hold.request).await?;
     remove(connection, hold.request).await?;
@@ -211,20 +208,17 @@ pub(super) async fn end(
     match ending.state {
         RequestState::Succeeded => succeed(connection, &request, ending, now).await?,
         RequestState::Failed | RequestState::Canceled => {
-            end_life(connection, request.resource.0, now).await?
+            end_life(connection, request.resource.0, now).await?;
         }
         // Nobody can tell whether it is there: its name stays held.
         _ => {}
     }
-    Ok(held)
+    Ok(still)
 }
 
 /// Takes a run off the queue.
 pub(super) async fn remove(connection: &mut SqliteConnection, request: RequestId) -> StoreResult<()> {
-    let done = sqlx::query("DELETE FROM run WHERE request = $1")
-        .bind(request.0)
-        .execute(connection)
-        .await?;
+    let done = sqlx::query("DELETE FROM run WHERE request = $1").bind(request.0).execute(connection).await?;
     exactly_one(&done, "run")
 }
 

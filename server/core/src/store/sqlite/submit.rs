@@ -111,10 +111,8 @@ pub(super) async fn group(
     submissions: Vec<Submission>,
 ) -> StoreResult<Vec<StoreResult<Submitted>>> {
     let mut outcomes: Vec<Option<StoreResult<Submitted>>> = submissions.iter().map(|_| None).collect();
-    let (creates, others): (Vec<_>, Vec<_>) = submissions
-        .into_iter()
-        .enumerate()
-        .partition(|(_, one)| matches!(one.effect, Effect::Create { .. }));
+    let (creates, others): (Vec<_>, Vec<_>) =
+        submissions.into_iter().enumerate().partition(|(_, one)| matches!(one.effect, Effect::Create { .. }));
     let (places, creates): (Vec<usize>, Vec<Submission>) = creates.into_iter().unzip();
     if !creates.is_empty() {
         savepoint(connection).await?;
@@ -144,10 +142,7 @@ pub(super) async fn group(
         leave(connection, outcome.is_ok()).await?;
         outcomes[place] = Some(outcome);
     }
-    Ok(outcomes
-        .into_iter()
-        .map(|outcome| outcome.unwrap_or_else(|| Err(undecided())))
-        .collect())
+    Ok(outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(|| Err(undecided()))).collect())
 }
 
 fn undecided() -> StoreError {
@@ -159,12 +154,7 @@ fn array(rows: &[&NewRow<'_>]) -> StoreResult<String> {
 }
 
 fn new_row<'a>(arrived: &'a Arrived, submission: &'a Submission) -> Option<(NewRow<'a>, &'a StoredRequest)> {
-    let Effect::Create {
-        request,
-        schema_digest,
-        answer,
-    } = &submission.effect
-    else {
+    let Effect::Create { request, schema_digest, answer } = &submission.effect else {
         return None;
     };
     let view = &request.view;
@@ -208,34 +198,23 @@ async fn create(
     connection: &mut SqliteConnection,
     submissions: &[Submission],
 ) -> StoreResult<Vec<Submitted>> {
-    let rows: Vec<(NewRow<'_>, &StoredRequest)> = submissions
-        .iter()
-        .filter_map(|one| new_row(&one.arrived, one))
-        .collect();
+    let rows: Vec<(NewRow<'_>, &StoredRequest)> =
+        submissions.iter().filter_map(|one| new_row(&one.arrived, one)).collect();
     let all: Vec<&NewRow<'_>> = rows.iter().map(|(row, _)| row).collect();
     let claimed = returned(connection, CLAIM, &array(&all)?).await?;
-    let claimants: Vec<&NewRow<'_>> = rows
-        .iter()
-        .filter(|(_, r)| claimed.contains(&r.view.id.0))
-        .map(|(row, _)| row)
-        .collect();
+    let claimants: Vec<&NewRow<'_>> =
+        rows.iter().filter(|(_, r)| claimed.contains(&r.view.id.0)).map(|(row, _)| row).collect();
     let named = if claimants.is_empty() {
         HashSet::new()
     } else {
         returned(connection, RESOURCE, &array(&claimants)?).await?
     };
-    let winners: Vec<&NewRow<'_>> = rows
-        .iter()
-        .filter(|(_, r)| named.contains(&r.view.id.0))
-        .map(|(row, _)| row)
-        .collect();
+    let winners: Vec<&NewRow<'_>> =
+        rows.iter().filter(|(_, r)| named.contains(&r.view.id.0)).map(|(row, _)| row).collect();
     if !winners.is_empty() {
         let winners = array(&winners)?;
         for statement in [REQUEST, RUN, EVENT, SUBMISSION, AUDIT] {
-            sqlx::query(statement)
-                .bind(&winners)
-                .execute(&mut *connection)
-                .await?;
+            sqlx::query(statement).bind(&winners).execute(&mut *connection).await?;
         }
     }
     let mut outcomes = Vec::with_capacity(submissions.len());
@@ -261,10 +240,7 @@ async fn returned(
     statement: &'static str,
     rows: &str,
 ) -> StoreResult<HashSet<Uuid>> {
-    let ids: Vec<Uuid> = sqlx::query_scalar(statement)
-        .bind(rows)
-        .fetch_all(connection)
-        .await?;
+    let ids: Vec<Uuid> = sqlx::query_scalar(statement).bind(rows).fetch_all(connection).await?;
     Ok(ids.into_iter().collect())
 }
 
@@ -275,15 +251,11 @@ async fn met_a_name(
     wanted: &StoredRequest,
 ) -> StoreResult<Submitted> {
     let (view, scope) = (&wanted.view, &submission.arrived.scope);
-    let held = lists::resource(
-        connection,
-        view.team.as_str(),
-        view.resource_type.as_str(),
-        view.name.as_str(),
-    )
-    .await?
-    .ok_or_else(undecided)?
-    .view;
+    let held =
+        lists::resource(connection, view.team.as_str(), view.resource_type.as_str(), view.name.as_str())
+            .await?
+            .ok_or_else(undecided)?
+            .view;
     let maker = held.created_by.id;
     let same = held.offering == view.offering && canonical(&held.parameters) == canonical(&view.parameters);
     if held.state == "deleting" || !same {
@@ -297,11 +269,7 @@ async fn met_a_name(
         return Ok(if held.state == "deleting" {
             Submitted::Deleting(maker)
         } else {
-            let holder = NameHolder {
-                request: maker,
-                offering: held.offering,
-                parameters: held.parameters,
-            };
+            let holder = NameHolder { request: maker, offering: held.offering, parameters: held.parameters };
             Submitted::NameTaken(Box::new(holder))
         });
     }
@@ -325,11 +293,8 @@ async fn met_a_name(
     .execute(&mut *connection)
     .await?;
     super::exactly_one(&done, "claim")?;
-    let arrived = Arrived {
-        request: Some(maker),
-        outcome: SubmissionOutcome::Existing,
-        ..submission.arrived.clone()
-    };
+    let arrived =
+        Arrived { request: Some(maker), outcome: SubmissionOutcome::Existing, ..submission.arrived.clone() };
     arrivals::insert(connection, &arrived).await?;
     Ok(Submitted::Existing(answer, maker))
 }

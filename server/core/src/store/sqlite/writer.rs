@@ -81,27 +81,18 @@ impl Writer {
     /// Has a submission decided; refused at once when the queue is full.
     pub(super) async fn submit(&self, submission: Submission) -> StoreResult<Submitted> {
         let (reply, answer) = oneshot::channel();
-        self.0
-            .try_send(Job::Submit(Box::new(submission), reply))
-            .map_err(|error| match error {
-                mpsc::error::TrySendError::Full(_) => StoreError::Busy,
-                mpsc::error::TrySendError::Closed(_) => not_run(),
-            })?;
+        self.0.try_send(Job::Submit(Box::new(submission), reply)).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => StoreError::Busy,
+            mpsc::error::TrySendError::Closed(_) => not_run(),
+        })?;
         answer.await.unwrap_or_else(|_| Err(not_run()))
     }
 
     /// Has a piece of the portal's own work done; waits for its place in the queue.
     pub(super) async fn write<T: Send + 'static>(&self, work: Work<T>) -> StoreResult<T> {
         let (reply, answer) = oneshot::channel();
-        let piece = Kept {
-            work: Some(work),
-            result: None,
-            reply,
-        };
-        self.0
-            .send(Job::Work(Box::new(piece)))
-            .await
-            .map_err(|_| not_run())?;
+        let piece = Kept { work: Some(work), result: None, reply };
+        self.0.send(Job::Work(Box::new(piece))).await.map_err(|_| not_run())?;
         answer.await.unwrap_or_else(|_| Err(not_run()))
     }
 }
@@ -172,20 +163,19 @@ async fn commit(connection: &mut SqliteConnection, group: Vec<Job>) -> StoreResu
     .await;
     match decided {
         Ok(decided) => {
-            submitters
-                .into_iter()
-                .zip(decided)
-                .for_each(|(reply, outcome)| drop(reply.send(outcome)));
-            pieces.into_iter().for_each(|(piece, fate)| piece.tell(fate));
+            submitters.into_iter().zip(decided).for_each(|(reply, outcome)| drop(reply.send(outcome)));
+            for (piece, fate) in pieces {
+                piece.tell(fate);
+            }
             Ok(())
         }
         Err(error) => {
-            submitters
-                .into_iter()
-                .for_each(|reply| drop(reply.send(Err(again(&error)))));
-            pieces
-                .into_iter()
-                .for_each(|(piece, _)| piece.tell(Err(again(&error))));
+            for reply in submitters {
+                let _ = reply.send(Err(again(&error)));
+            }
+            for (piece, _) in pieces {
+                piece.tell(Err(again(&error)));
+            }
             Err(error)
         }
     }

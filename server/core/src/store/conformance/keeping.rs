@@ -1,0 +1,149 @@
+//! Lists, histories, people, sessions: what is kept and given back.
+
+use super::*;
+
+pub(super) async fn repeats_are_history_and_past_a_thousand_only_counted(bench: Bench) {
+    let id = bench.created("k", "one").await;
+    let repeat = || Arrived {
+        request: Some(id),
+        outcome: SubmissionOutcome::Replayed,
+        ..bench.arrived(scope("k"), Operation::Create)
+    };
+    bench.store.record((0..1010).map(|_| repeat()).collect()).await.unwrap();
+    let shown = bench.store.submissions(id).await.unwrap();
+    assert_eq!((shown.results.len(), shown.total, shown.only_counted), (1000, 1011, 11));
+    assert_eq!(shown.results[0].outcome, SubmissionOutcome::First);
+    assert_eq!(shown.results[1].outcome, SubmissionOutcome::Replayed);
+    // A refusal of a key that nobody claimed is kept as well.
+    let refused = Arrived {
+        outcome: SubmissionOutcome::Refused,
+        problem: Some("invalid-parameters"),
+        ..bench.arrived(scope("never"), Operation::Create)
+    };
+    bench.store.record(vec![refused]).await.unwrap();
+    assert!(bench.claim("never").await.is_none());
+}
+
+pub(super) async fn pages_are_stable_while_rows_arrive(bench: Bench) {
+    for number in 0..5 {
+        bench.created(&format!("k-{number}"), &format!("vm-{number}")).await;
+    }
+    let names = |page: &domain::view::Page<RequestView>| {
+        page.results.iter().map(|one| one.name.to_string()).collect::<Vec<_>>()
+    };
+    let first = bench.all(2, None).await;
+    assert_eq!(
+        (names(&first), first.total, first.total_is.clone()),
+        (vec!["vm-4".into(), "vm-3".into()], 5, None)
+    );
+    bench.created("new", "vm-new").await;
+    let place = crate::store::cursor::read(first.next.as_deref().unwrap());
+    let second = bench.all(2, place).await;
+    assert_eq!(names(&second), ["vm-2", "vm-1"]);
+    let last = bench.all(2, crate::store::cursor::read(second.next.as_deref().unwrap())).await;
+    assert_eq!((names(&last), last.next), (vec!["vm-0".to_owned()], None));
+    let resources = bench.store.resources(&name("blue"), None, 4).await.unwrap();
+    assert_eq!((resources.results.len(), resources.total, resources.next.is_some()), (4, 6, true));
+}
+
+pub(super) async fn a_history_goes_on_where_one_left_off(bench: Bench) {
+    let id = bench.created("k", "one").await;
+    let run = bench.taken("w", bench.now()).await;
+    let lines = (0..5).map(|n| EventEntry::Log { line: format!("line {n}") }).collect();
+    bench.store.note(run.hold(), lines, false, bench.now()).await.unwrap();
+    let all = bench.store.events(id, 0, 100).await.unwrap();
+    assert_eq!(all.iter().map(|event| event.seq).collect::<Vec<_>>(), (1..=7).collect::<Vec<_>>());
+    let rest = bench.store.events(id, 5, 1).await.unwrap();
+    assert_eq!((rest.len(), rest[0].seq), (1, 6));
+}
+
+pub(super) async fn people_teams_and_tokens_are_kept(bench: Bench) {
+    let now = bench.now();
+    assert_eq!(
+        bench.store.add_principal(bench.someone("ann", PortalRole::Member, Some("blue")), now).await.unwrap(),
+        Made::NoSuchTeam
+    );
+    assert!(bench.store.principal_by_name("ann").await.unwrap().is_none(), "nothing half-way");
+    assert_eq!(bench.store.add_team(&name("blue"), now).await.unwrap(), Made::New);
+    assert_eq!(bench.store.add_team(&name("blue"), now).await.unwrap(), Made::Exists);
+    let ann = bench.someone("ann", PortalRole::Member, Some("blue"));
+    assert_eq!(bench.store.add_principal(ann.clone(), now).await.unwrap(), Made::New);
+    assert_eq!(
+        bench.store.add_principal(bench.someone("ann", PortalRole::Admin, None), now).await.unwrap(),
+        Made::Exists
+    );
+    let kept = bench.store.principal(ann.id).await.unwrap().unwrap();
+    assert_eq!((kept.role, kept.teams), (PortalRole::Member, vec![(name("blue"), TeamRole::Member)]));
+
+    let token = |id| TokenView {
+        id: TokenId(id),
+        label: "ci".into(),
+        created_at: now,
+        expires_at: now.plus(LEASE),
+        last_used_at: None,
+        revoked_at: None,
+        token: None,
+        note: None,
+    };
+    let view = token(bench.id());
+    bench.store.add_token(ann.id, view.clone(), [1; 32]).await.unwrap();
+    let found = bench.store.token([1; 32], now).await.unwrap();
+    assert_eq!(found, Some((ann.id, view.id, "ci".into())));
+    assert_eq!(bench.store.token([2; 32], now).await.unwrap(), None);
+    assert_eq!(bench.store.token([1; 32], now.plus(LEASE)).await.unwrap(), None, "expired");
+    bench.store.tokens_used(vec![view.id], now).await.unwrap();
+    assert_eq!(bench.store.tokens(ann.id).await.unwrap()[0].last_used_at, Some(now));
+    let own = Scope { principal: ann.id, ..scope("revoke") };
+    let revoke = |scope: Scope| bench.decision(scope, Operation::TokenRevoke, Effect::TokenRevoke(view.id));
+    let foreign = scope_of("-", 77, "revoke");
+    assert!(matches!(bench.store.submit(revoke(foreign)).await.unwrap(), Submitted::Missing));
+    assert!(matches!(bench.store.submit(revoke(own.clone())).await.unwrap(), Submitted::First(..)));
+    assert!(matches!(bench.store.submit(revoke(own)).await.unwrap(), Submitted::Repeat(_)));
+    assert_eq!(bench.store.token([1; 32], now).await.unwrap(), None, "revoked");
+}
+
+pub(super) async fn only_the_first_set_up_counts(bench: Bench) {
+    assert!(!bench.store.has_admin().await.unwrap());
+    let now = bench.now();
+    let (one, two) = (
+        bench.someone("root", PortalRole::Admin, Some("ops")),
+        bench.someone("boot", PortalRole::Admin, Some("ops")),
+    );
+    let (one, two) = tokio::join!(bench.store.set_up(one, now), bench.store.set_up(two, now));
+    let made: HashSet<bool> = [one.unwrap(), two.unwrap()].iter().map(|made| *made == Made::New).collect();
+    assert_eq!(made.len(), 2, "one was made and one was not");
+    assert!(bench.store.has_admin().await.unwrap());
+}
+
+pub(super) async fn sessions_end_and_are_swept(bench: Bench) {
+    let (now, end) = (at(1000), at(2000));
+    assert!(bench.store.save_session("s", b"a".to_vec(), end, true).await.unwrap());
+    assert!(!bench.store.save_session("s", b"b".to_vec(), end, true).await.unwrap(), "an ID is used once");
+    assert_eq!(bench.store.session("s", now).await.unwrap().as_deref(), Some(b"a".as_slice()));
+    assert!(bench.store.save_session("s", b"c".to_vec(), end, false).await.unwrap());
+    assert_eq!(bench.store.session("s", now).await.unwrap().as_deref(), Some(b"c".as_slice()));
+    assert_eq!(bench.store.session("s", end).await.unwrap(), None);
+    assert_eq!(bench.store.sweep_sessions(now, 10).await.unwrap(), 0);
+    assert_eq!(bench.store.sweep_sessions(end, 10).await.unwrap(), 1);
+    bench.store.delete_session("s").await.unwrap();
+}
+
+pub(super) async fn a_setting_is_set_once(bench: Bench) {
+    assert_eq!(bench.store.setting("check").await.unwrap(), None);
+    assert_eq!(bench.store.set_once("check", b"one".to_vec()).await.unwrap(), b"one");
+    assert_eq!(bench.store.set_once("check", b"two".to_vec()).await.unwrap(), b"one");
+    bench.store.probe(bench.now()).await.unwrap();
+}
+
+pub(super) async fn what_is_kept_survives_reopening(bench: Bench) {
+    let id = bench.created("k", "one").await;
+    let again = Sqlite::open(&bench.folder.path().join("keyturn.db")).await.unwrap();
+    assert_eq!(again.claim(&scope("k")).await.unwrap().unwrap().request, Some(id));
+    // Two servers on one file still make one request of one key.
+    let (here, there) =
+        (bench.create(&scope("both"), "two", "small"), bench.create(&scope("both"), "two", "small"));
+    let (here, there) = tokio::join!(bench.store.submit(here), again.submit(there));
+    let firsts =
+        [here.unwrap(), there.unwrap()].iter().filter(|one| matches!(one, Submitted::First(..))).count();
+    assert_eq!(firsts, 1);
+}

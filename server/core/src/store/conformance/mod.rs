@@ -1,0 +1,250 @@
+//! Every promise of a store, as a test that runs on each of them.
+
+mod keeping;
+mod runs;
+mod submissions;
+
+use super::{
+    Arrived, Claim, Effect, Ending, Held, Hold, Intent, ListScope, Made, Meaning, NewPrincipal, RequestList,
+    Run, Scope, Store, StoredRequest, Submission, Submitted, sqlite::Sqlite,
+};
+use crate::answer::{Answer, AnswerKind};
+use domain::{
+    command::{Command, Operation},
+    id::{PrincipalId, RequestId, ResourceId, SubmissionId, TokenId},
+    key::SubmissionKey,
+    label::Labels,
+    name::Name,
+    role::{PortalRole, TeamRole},
+    state::{RequestState, Resolution},
+    submission::{Channel, SubmissionOutcome},
+    time::Moment,
+    view::{EventEntry, Object, RequestView, TokenView},
+};
+use serde_json::json;
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use uuid::Uuid;
+
+const LEASE: Duration = Duration::from_secs(30);
+
+/// A store on an empty database, with what tests need to talk to it.
+struct Bench {
+    store: Arc<dyn Store>,
+    next: AtomicU64,
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    async fn sqlite() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Sqlite::open(&folder.path().join("keyturn.db")).await.unwrap();
+        Self { store: Arc::new(store), next: AtomicU64::new(1), folder }
+    }
+
+    fn id(&self) -> Uuid {
+        Uuid::from_u64_pair(0x0190_0000_0000_7000, self.next.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Later than every ID made before, so that the newest row is the one made last.
+    fn now(&self) -> Moment {
+        at(1_000_000 + i64::try_from(self.next.load(Ordering::Relaxed)).unwrap())
+    }
+
+    fn arrived(&self, scope: Scope, operation: Operation) -> Arrived {
+        Arrived {
+            id: SubmissionId(self.id()),
+            scope,
+            request: None,
+            operation: operation.as_str(),
+            outcome: SubmissionOutcome::First,
+            problem: None,
+            channel: Channel::Api,
+            sent_by: "ann".into(),
+            token_label: Some("ci".into()),
+            address: Some("127.0.0.1".into()),
+            correlation_id: None,
+            labels: "{}".into(),
+            at: self.now(),
+        }
+    }
+
+    fn create(&self, scope: &Scope, vm: &str, size: &str) -> Submission {
+        let (id, now) = (RequestId(self.id()), self.now());
+        let parameters = object(&json!({ "size": size }));
+        let view = RequestView {
+            id,
+            team: Name::parse(&scope.team).unwrap(),
+            offering: name("vm"),
+            offering_version: "1".into(),
+            resource_type: name("vm"),
+            name: name(vm),
+            action: "create".into(),
+            state: RequestState::Queued,
+            reason: None,
+            attempt: 1,
+            parameters: parameters.clone(),
+            labels: Labels::default().shown_with(&id.to_string()),
+            correlation_id: id.to_string(),
+            parent_id: None,
+            requested_by: "ann".into(),
+            channel: Channel::Api,
+            outputs: Object::new(),
+            secret_outputs: Vec::new(),
+            created_at: now,
+            updated_at: now,
+            finished_at: None,
+        };
+        let answer = Answer::of_request(AnswerKind::Accepted, &view).unwrap();
+        let mut arrived = self.arrived(scope.clone(), Operation::Create);
+        arrived.request = Some(id);
+        Submission {
+            arrived,
+            meaning: meaning(u8::try_from(size.len()).unwrap()),
+            command: Some(Command::on(Operation::Create, vm.into(), parameters)),
+            effect: Effect::Create {
+                request: Box::new(StoredRequest {
+                    view,
+                    principal: scope.principal,
+                    resource: ResourceId(self.id()),
+                }),
+                schema_digest: "digest".into(),
+                answer,
+            },
+        }
+    }
+
+    fn decision(&self, scope: Scope, operation: Operation, effect: Effect) -> Submission {
+        Submission {
+            arrived: self.arrived(scope, operation),
+            meaning: meaning(9),
+            command: Some(Command::on(operation, "target".into(), Object::new())),
+            effect,
+        }
+    }
+
+    async fn created(&self, key: &str, vm: &str) -> RequestId {
+        match self.store.submit(self.create(&scope(key), vm, "small")).await.unwrap() {
+            Submitted::First(_, Some(id)) => id,
+            other => panic!("not a first: {other:?}"),
+        }
+    }
+
+    async fn taken(&self, worker: &str, now: Moment) -> Run {
+        self.store.take_run(worker, now, LEASE).await.unwrap().expect("a run is due")
+    }
+
+    async fn ended(&self, hold: Hold, state: RequestState, now: Moment) -> Held {
+        self.store.end_run(hold, Ending::without_outputs(state, None), now).await.unwrap()
+    }
+
+    async fn state(&self, id: RequestId) -> RequestState {
+        self.store.request(id).await.unwrap().unwrap().view.state
+    }
+
+    async fn claim(&self, key: &str) -> Option<Claim> {
+        self.store.claim(&scope(key)).await.unwrap()
+    }
+
+    async fn all(&self, size: u32, after: Option<(Moment, Uuid)>) -> domain::view::Page<RequestView> {
+        let list = RequestList {
+            scope: ListScope::All,
+            states: Vec::new(),
+            offering: None,
+            action: None,
+            name: None,
+            correlation_id: None,
+            after,
+            size,
+        };
+        self.store.requests(list).await.unwrap()
+    }
+
+    fn someone(&self, who: &str, role: PortalRole, team: Option<&str>) -> NewPrincipal {
+        NewPrincipal {
+            id: PrincipalId(self.id()),
+            name: who.into(),
+            role,
+            password_hash: None,
+            team: team.map(|team| (name(team), TeamRole::Member)),
+        }
+    }
+}
+
+fn at(millis: i64) -> Moment {
+    Moment::from_millis(millis)
+}
+
+fn name(text: &str) -> Name {
+    Name::parse(text).unwrap()
+}
+
+fn object(value: &serde_json::Value) -> Object {
+    value.as_object().unwrap().clone()
+}
+
+fn meaning(seed: u8) -> Meaning {
+    Meaning { fingerprint: [seed; 32], body_hash: [seed; 32], key_version: 1 }
+}
+
+fn scope(key: &str) -> Scope {
+    scope_of("blue", 1, key)
+}
+
+fn scope_of(team: &str, principal: u128, key: &str) -> Scope {
+    Scope {
+        team: team.into(),
+        principal: PrincipalId(Uuid::from_u128(principal)),
+        key: SubmissionKey::parse(key.as_bytes()).unwrap(),
+    }
+}
+
+use keeping::*;
+use runs::*;
+use submissions::*;
+
+/// Runs each promise on each database.
+macro_rules! promises {
+    ($($promise:ident)*) => {
+        mod on_sqlite {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $promise() {
+                super::$promise(super::Bench::sqlite().await).await;
+            })*
+        }
+    };
+}
+
+promises! {
+    a_first_submission_leaves_the_whole_of_it
+    a_repeat_gets_the_first_answer_and_makes_nothing
+    a_key_is_unique_within_its_full_scope_only
+    of_many_at_once_exactly_one_is_first
+    a_name_belongs_to_one_living_resource
+    a_refused_name_leaves_the_key_free
+    a_bad_submission_never_fails_its_neighbours
+    a_run_belongs_to_one_worker_until_its_lease_ends
+    a_worker_that_lost_its_lease_writes_nothing
+    a_run_given_back_waits_for_its_time
+    a_failed_create_frees_its_name_and_an_unknown_one_holds_it
+    success_shows_outputs_and_keeps_secrets_sealed
+    canceling_before_the_start_ends_it_at_once
+    canceling_a_started_run_tells_its_worker
+    a_retry_opens_the_next_attempt_and_reserves_the_name_again
+    an_unknown_outcome_is_resolved_once
+    earlier_holds_never_fit_a_run_that_was_queued_again
+    repeats_are_history_and_past_a_thousand_only_counted
+    pages_are_stable_while_rows_arrive
+    a_history_goes_on_where_one_left_off
+    people_teams_and_tokens_are_kept
+    only_the_first_set_up_counts
+    sessions_end_and_are_swept
+    a_setting_is_set_once
+    what_is_kept_survives_reopening
+}
