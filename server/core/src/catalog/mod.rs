@@ -88,16 +88,8 @@ impl Catalog {
                     column: 1,
                     message: format!("the catalog's folder cannot be read: {error}"),
                 };
-                let id = folder
-                    .file_name()
-                    .unwrap_or(folder.as_os_str())
-                    .to_string_lossy()
-                    .into_owned();
-                catalog.broken.push(Broken {
-                    id,
-                    folder: folder.to_owned(),
-                    mistakes: vec![mistake],
-                });
+                let id = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
+                catalog.broken.push(Broken { id, folder: folder.to_owned(), mistakes: vec![mistake] });
             }
         }
         catalog
@@ -106,14 +98,9 @@ impl Catalog {
     /// A catalog of offerings made elsewhere, for tests.
     #[must_use]
     pub fn of(offerings: impl IntoIterator<Item = Offering>) -> Self {
-        let offerings = offerings
-            .into_iter()
-            .map(|offering| (offering.id.clone(), Arc::new(offering)))
-            .collect();
-        Self {
-            offerings,
-            broken: Vec::new(),
-        }
+        let offerings =
+            offerings.into_iter().map(|offering| (offering.id.clone(), Arc::new(offering))).collect();
+        Self { offerings, broken: Vec::new() }
     }
 
     /// The offering of this ID, if it is there and without mistakes.
@@ -146,11 +133,7 @@ fn folders(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     let mut folders = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if !name.starts_with('.') && path.is_dir() {
             folders.push((name, path));
         }

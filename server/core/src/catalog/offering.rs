@@ -36,10 +36,7 @@ const MAX_WINDOW: Duration = Duration::from_hours(30 * 24);
 
 const DEFAULT_TRIES: u32 = 5;
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(10);
-const DEFAULT_RETRY: Backoff = Backoff {
-    base: Duration::from_secs(1),
-    cap: Duration::from_mins(1),
-};
+const DEFAULT_RETRY: Backoff = Backoff { base: Duration::from_secs(1), cap: Duration::from_mins(1) };
 
 /// An entry of the catalog.
 #[derive(Debug, Clone)]
@@ -88,10 +85,7 @@ impl Offering {
             version: self.version.clone(),
             resource_type: self.resource_type.clone(),
             parameters: self.schema.value().clone(),
-            guard: OfferingGuardView {
-                max_tries: self.max_tries,
-                timeout_seconds: self.timeout.as_secs(),
-            },
+            guard: OfferingGuardView { max_tries: self.max_tries, timeout_seconds: self.timeout.as_secs() },
             available: true,
             problem: None,
         }
@@ -121,9 +115,7 @@ pub(super) fn load(id: &str, folder: &Path, site: &Site) -> Result<Offering, Vec
     match offering {
         Some(offering) if sheet.mistakes.is_empty() => Ok(offering),
         _ => {
-            sheet
-                .mistakes
-                .sort_by_key(|mistake| (mistake.line, mistake.column));
+            sheet.mistakes.sort_by_key(|mistake| (mistake.line, mistake.column));
             Err(sheet.mistakes)
         }
     }
@@ -165,22 +157,15 @@ fn read(
     site: &Site,
 ) -> Option<Offering> {
     let name = Name::parse(id).map_err(|rule| {
-        sheet.note(
-            Place::START,
-            format!("the folder's name is the offering's ID, and {rule}"),
-        );
+        sheet.note(Place::START, format!("the folder's name is the offering's ID, and {rule}"));
     });
     let top = sheet.members(root, "an offering", FIELDS);
-    let title = sheet
-        .needed_text(&top, "title", 100)
-        .filter(|title| one_line(sheet, &top, "title", title));
+    let title = sheet.needed_text(&top, "title", 100).filter(|title| one_line(sheet, &top, "title", title));
     let description = sheet.needed_text(&top, "description", 2000);
-    let category = sheet
-        .needed_text(&top, "category", 60)
-        .filter(|text| one_line(sheet, &top, "category", text));
-    let version = sheet
-        .needed_text(&top, "version", 60)
-        .filter(|text| one_line(sheet, &top, "version", text));
+    let category =
+        sheet.needed_text(&top, "category", 60).filter(|text| one_line(sheet, &top, "category", text));
+    let version =
+        sheet.needed_text(&top, "version", 60).filter(|text| one_line(sheet, &top, "version", text));
     let resource_type = resource_type(sheet, &top, name.as_ref().ok());
     let guard = guard(sheet, &top);
     let quota_cost = top.get("quota").map_or(1, |quota| {
@@ -194,14 +179,9 @@ fn read(
     let id = name.ok()?;
     let provisioner: Arc<dyn Provisioner> = match provisioner? {
         Means::Fake => Arc::new(Fake::default()),
-        Means::Exec { folder, program } => Arc::new(Exec::new(
-            site,
-            &id,
-            folder,
-            program,
-            guard.timeout,
-            secret_outputs.clone(),
-        )),
+        Means::Exec { folder, program } => {
+            Arc::new(Exec::new(site, &id, folder, program, guard.timeout, secret_outputs.clone()))
+        }
     };
     Some(Offering {
         resource_type: resource_type?,
@@ -257,11 +237,7 @@ fn guard(sheet: &mut Sheet, top: &Members<'_>) -> Guard {
     let Some(node) = top.get("guard") else {
         return guard;
     };
-    let members = sheet.members(
-        node,
-        "guard",
-        &["max_tries", "timeout", "retry", "duplicate_window"],
-    );
+    let members = sheet.members(node, "guard", &["max_tries", "timeout", "retry", "duplicate_window"]);
     guard.max_tries = sheet.number(&members, "max_tries", (1, 100), DEFAULT_TRIES);
     guard.timeout = span(sheet, &members, "timeout", MAX_TIMEOUT).unwrap_or(DEFAULT_TIMEOUT);
     guard.duplicate_window = span(sheet, &members, "duplicate_window", MAX_WINDOW);
@@ -271,10 +247,7 @@ fn guard(sheet: &mut Sheet, top: &Members<'_>) -> Guard {
         guard.retry.cap =
             span(sheet, &members, "cap", MAX_TIMEOUT).unwrap_or(DEFAULT_RETRY.cap.max(guard.retry.base));
         if guard.retry.cap < guard.retry.base {
-            sheet.note(
-                node.place,
-                "\"cap\" is the longest wait and must not be less than \"base\"",
-            );
+            sheet.note(node.place, "\"cap\" is the longest wait and must not be less than \"base\"");
         }
     }
     guard
@@ -350,35 +323,22 @@ fn parameters(sheet: &mut Sheet, top: &Members<'_>) -> Option<ParameterSchema> {
     let schema = node.value();
     let found = schema_check::mistakes(&schema);
     for (pointer, message) in &found {
-        let shown = if pointer.is_empty() {
-            String::new()
-        } else {
-            format!(" (at {pointer})")
-        };
+        let shown = if pointer.is_empty() { String::new() } else { format!(" (at {pointer})") };
         sheet.note(node.place_of(pointer), format!("parameters: {message}{shown}"));
     }
     variables(sheet, node, &schema);
     if !found.is_empty() {
         return None;
     }
-    ParameterSchema::compile(&schema)
-        .map_err(|why| sheet.note(node.place, format!("parameters: {why}")))
-        .ok()
+    ParameterSchema::compile(&schema).map_err(|why| sheet.note(node.place, format!("parameters: {why}"))).ok()
 }
 
 /// Every parameter needs an environment variable of its own.
 fn variables(sheet: &mut Sheet, node: &Node, schema: &Value) {
     let mut taken: BTreeMap<String, &str> = BTreeMap::new();
-    for name in schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flat_map(|known| known.keys())
+    for name in schema.get("properties").and_then(Value::as_object).into_iter().flat_map(|known| known.keys())
     {
-        let place = node.place_of(&format!(
-            "/properties/{}",
-            name.replace('~', "~0").replace('/', "~1")
-        ));
+        let place = node.place_of(&format!("/properties/{}", name.replace('~', "~0").replace('/', "~1")));
         match variable(name) {
             None => sheet.note(
                 place,
@@ -437,22 +397,14 @@ fn provisioner(sheet: &mut Sheet, top: &Members<'_>, folder: &Path) -> Option<Me
 fn find_program(folder: &Path, text: &str) -> Result<(PathBuf, PathBuf), String> {
     let outside = || format!("the program {text:?} must lie inside the offering's folder");
     let relative = Path::new(text);
-    if relative
-        .components()
-        .any(|part| !matches!(part, Component::Normal(_) | Component::CurDir))
-    {
+    if relative.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
         return Err(outside());
     }
-    let folder = folder
-        .canonicalize()
-        .map_err(|error| format!("the folder cannot be read: {error}"))?;
-    let program = folder
-        .join(relative)
-        .canonicalize()
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => format!("the program {text:?} is missing"),
-            _ => format!("the program {text:?} cannot be read: {error}"),
-        })?;
+    let folder = folder.canonicalize().map_err(|error| format!("the folder cannot be read: {error}"))?;
+    let program = folder.join(relative).canonicalize().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => format!("the program {text:?} is missing"),
+        _ => format!("the program {text:?} cannot be read: {error}"),
+    })?;
     if !program.starts_with(&folder) {
         return Err(outside());
     }
@@ -462,9 +414,7 @@ fn find_program(folder: &Path, text: &str) -> Result<(PathBuf, PathBuf), String>
         return Err(format!("the program {text:?} is not a file"));
     }
     if about.permissions().mode() & 0o111 == 0 {
-        return Err(format!(
-            "the program {text:?} is not executable; chmod +x makes it so"
-        ));
+        return Err(format!("the program {text:?} is not executable; chmod +x makes it so"));
     }
     Ok((folder, program))
 }

@@ -61,12 +61,8 @@ fn put(path: &Path, sample: &Sample) -> io::Result<()> {
     // Two servers may start at once on one folder; each has a file of its own until the rename.
     let aside = path.with_extension(format!("new-{}", std::process::id()));
     let write = || -> io::Result<()> {
-        let mut file = File::options()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(sample.mode)
-            .open(&aside)?;
+        let mut file =
+            File::options().write(true).create(true).truncate(true).mode(sample.mode).open(&aside)?;
         file.write_all(sample.text.as_bytes())?;
         file.set_permissions(fs::Permissions::from_mode(sample.mode))?;
         file.sync_all()?;

@@ -48,21 +48,9 @@ impl ParameterSchema {
                 .any(|word| keywords.contains_key(*word))
         {
             // Only the second sees properties named in parts such as allOf.
-            let parts = [
-                "allOf",
-                "anyOf",
-                "oneOf",
-                "if",
-                "dependentSchemas",
-                "$ref",
-                "$dynamicRef",
-            ];
+            let parts = ["allOf", "anyOf", "oneOf", "if", "dependentSchemas", "$ref", "$dynamicRef"];
             let composed = parts.iter().any(|word| keywords.contains_key(*word));
-            let word = if composed {
-                "unevaluatedProperties"
-            } else {
-                "additionalProperties"
-            };
+            let word = if composed { "unevaluatedProperties" } else { "additionalProperties" };
             keywords.insert(word.to_owned(), Value::Bool(false));
         }
         let validator = options().build(&value).map_err(|error| error.to_string())?;
@@ -114,11 +102,8 @@ impl ParameterSchema {
             }
             Broken::AdditionalProperties { unexpected } | Broken::UnevaluatedProperties { unexpected } => {
                 for name in unexpected {
-                    let pointer = if name.chars().count() > MAX_ECHO {
-                        pointer.clone()
-                    } else {
-                        child(&pointer, name)
-                    };
+                    let pointer =
+                        if name.chars().count() > MAX_ECHO { pointer.clone() } else { child(&pointer, name) };
                     errors.push(fault(
                         pointer,
                         format!("{} is not a parameter of this offering", quoted(name)),
@@ -131,12 +116,8 @@ impl ParameterSchema {
 
     /// Whether the missing property is one that does not apply, which nobody could send.
     fn is_hidden(&self, rule: &str, name: &str, object: Option<&Value>) -> bool {
-        let schema = rule
-            .strip_suffix("/required")
-            .and_then(|pointer| self.value.pointer(pointer));
-        let property = schema
-            .and_then(|schema| schema.get("properties"))
-            .and_then(|known| known.get(name));
+        let schema = rule.strip_suffix("/required").and_then(|pointer| self.value.pointer(pointer));
+        let property = schema.and_then(|schema| schema.get("properties")).and_then(|known| known.get(name));
         match (property, object.and_then(Value::as_object)) {
             (Some(property), Some(object)) => !form::applies(property, object),
             _ => false,
@@ -189,10 +170,7 @@ fn fault(mut pointer: String, detail: impl Into<String>) -> FieldError {
         let parent = pointer.rfind('/').unwrap_or(0);
         pointer.truncate(parent);
     }
-    FieldError {
-        pointer,
-        detail: detail.into(),
-    }
+    FieldError { pointer, detail: detail.into() }
 }
 
 fn child(pointer: &str, name: &str) -> String {
@@ -202,11 +180,7 @@ fn child(pointer: &str, name: &str) -> String {
 /// A name of the sender's, safe to show: escaped, and not longer than need be.
 fn quoted(name: &str) -> String {
     let start: String = name.chars().take(MAX_ECHO).collect();
-    if start.len() < name.len() {
-        format!("{start:?}…")
-    } else {
-        format!("{start:?}")
-    }
+    if start.len() < name.len() { format!("{start:?}…") } else { format!("{start:?}") }
 }
 
 /// A value of the schema's, shortened.
@@ -217,11 +191,7 @@ pub(super) fn short(value: &Value) -> String {
         other => other.to_string(),
     };
     let start: String = text.chars().take(200).collect();
-    if start.len() < text.len() {
-        format!("{start}…")
-    } else {
-        start
-    }
+    if start.len() < text.len() { format!("{start}…") } else { start }
 }
 
 fn listed(options: &Value) -> String {
@@ -252,9 +222,7 @@ pub(super) fn fill(root: &Value, schema: &Value, object: &mut Object, depth: u32
         let before = object.len();
         for (name, property) in properties {
             if !object.contains_key(name) && form::applies(property, object) {
-                let default = property
-                    .get("default")
-                    .or_else(|| target(root, property)?.get("default"));
+                let default = property.get("default").or_else(|| target(root, property)?.get("default"));
                 if let Some(default) = default.filter(|default| !default.is_null()) {
                     object.insert(name.clone(), json::without_nulls(default.clone()));
                 }
@@ -288,11 +256,7 @@ fn fill_value(root: &Value, schema: &Value, value: &mut Value, depth: u32) {
 
 /// The other schemas that always hold beside this one.
 fn parts<'s>(root: &'s Value, schema: &'s Value) -> impl Iterator<Item = &'s Value> {
-    let all = schema
-        .get("allOf")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
+    let all = schema.get("allOf").and_then(Value::as_array).into_iter().flatten();
     target(root, schema).into_iter().chain(all)
 }
 
@@ -305,18 +269,12 @@ fn refuse_hidden(root: &Value, schema: &Value, object: &Object, pointer: &str, e
         let pointer = child(pointer, name);
         if !form::applies(property, object) {
             let condition = property.get(form::VISIBLE_WHEN).and_then(Value::as_object);
-            let (other, needed) = condition
-                .and_then(|c| c.iter().next())
-                .map_or(("", ""), |(o, _)| (o, "other"));
-            let needed = condition
-                .and_then(|c| c.get(other))
-                .map_or_else(|| needed.to_owned(), short);
+            let (other, needed) =
+                condition.and_then(|c| c.iter().next()).map_or(("", ""), |(o, _)| (o, "other"));
+            let needed = condition.and_then(|c| c.get(other)).map_or_else(|| needed.to_owned(), short);
             errors.push(fault(
                 pointer,
-                format!(
-                    "applies only while {other} is {needed}; leave it out ({})",
-                    form::VISIBLE_WHEN
-                ),
+                format!("applies only while {other} is {needed}; leave it out ({})", form::VISIBLE_WHEN),
             ));
             continue;
         }
@@ -349,11 +307,7 @@ fn refuse_nul(value: &Value, pointer: &str, errors: &mut Vec<FieldError>) {
                     ));
                 }
                 let long = name.chars().count() > MAX_ECHO;
-                let pointer = if long {
-                    pointer.to_owned()
-                } else {
-                    child(pointer, name)
-                };
+                let pointer = if long { pointer.to_owned() } else { child(pointer, name) };
                 refuse_nul(member, &pointer, errors);
             }
         }

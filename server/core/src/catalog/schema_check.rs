@@ -82,16 +82,10 @@ const PLAIN: &[&str] = &[
 pub(super) fn mistakes(schema: &Value) -> Vec<Found> {
     let mut found = Vec::new();
     if schema.get("type").and_then(Value::as_str) != Some("object") {
-        found.push((
-            String::new(),
-            "the schema of parameters must say `type: object`".to_owned(),
-        ));
+        found.push((String::new(), "the schema of parameters must say `type: object`".to_owned()));
     }
     for error in jsonschema::draft202012::meta::validator().iter_errors(schema) {
-        found.push((
-            error.instance_path().as_str().to_owned(),
-            explain(error.kind(), &error.to_string()),
-        ));
+        found.push((error.instance_path().as_str().to_owned(), explain(error.kind(), &error.to_string())));
     }
     walk(schema, schema, "", &mut found);
     if let Some(keywords) = schema.as_object() {
@@ -129,10 +123,7 @@ fn walk(root: &Value, schema: &Value, at: &str, found: &mut Vec<Found>) {
                 found.push((here, format!("only {DIALECT} is understood; leave `$schema` out")));
             }
             "$ref" | "$dynamicRef" if !value.as_str().is_some_and(|target| target.starts_with('#')) => {
-                found.push((
-                    here,
-                    "a reference must stay inside this schema and begin with `#`".to_owned(),
-                ));
+                found.push((here, "a reference must stay inside this schema and begin with `#`".to_owned()));
             }
             "$ref" if leads_nowhere(root, value) => {
                 found.push((here, "the reference leads nowhere in this schema".to_owned()));
@@ -155,20 +146,15 @@ fn walk(root: &Value, schema: &Value, at: &str, found: &mut Vec<Found>) {
                 }
             }
             word if PLAIN.contains(&word) || word.starts_with("x-") => {}
-            word => found.push((
-                here,
-                format!("{word:?} is not a keyword of JSON Schema (draft 2020-12)"),
-            )),
+            word => found.push((here, format!("{word:?} is not a keyword of JSON Schema (draft 2020-12)"))),
         }
     }
     conditions(keywords, at, found);
 }
 
 fn leads_nowhere(root: &Value, target: &Value) -> bool {
-    let pointer = target
-        .as_str()
-        .and_then(|target| target.strip_prefix('#'))
-        .filter(|way| way.starts_with('/'));
+    let pointer =
+        target.as_str().and_then(|target| target.strip_prefix('#')).filter(|way| way.starts_with('/'));
     pointer.is_some_and(|pointer| root.pointer(pointer).is_none())
 }
 
@@ -191,27 +177,15 @@ fn conditions(keywords: &Map<String, Value>, at: &str, found: &mut Vec<Found>) {
         let here = step(&step(&step(at, "properties"), name), VISIBLE_WHEN);
         let members = condition.as_object().filter(|members| members.len() == 1);
         let Some((other, _)) = members.and_then(|members| members.iter().next()) else {
-            found.push((
-                here,
-                format!("`{VISIBLE_WHEN}` must be one property's name and its value"),
-            ));
+            found.push((here, format!("`{VISIBLE_WHEN}` must be one property's name and its value")));
             continue;
         };
         if other == name {
-            found.push((
-                step(&here, other),
-                "a property cannot depend on itself".to_owned(),
-            ));
+            found.push((step(&here, other), "a property cannot depend on itself".to_owned()));
         } else if !properties.is_some_and(|known| known.contains_key(other)) {
-            found.push((
-                step(&here, other),
-                format!("there is no property {other:?} beside this one"),
-            ));
+            found.push((step(&here, other), format!("there is no property {other:?} beside this one")));
         } else if circular(properties, name) {
-            found.push((
-                here,
-                "these conditions depend on each other in a circle".to_owned(),
-            ));
+            found.push((here, "these conditions depend on each other in a circle".to_owned()));
         }
     }
     for (n, name) in list(keywords, "required").enumerate() {
@@ -243,10 +217,7 @@ fn order(keywords: &Map<String, Value>, found: &mut Vec<Found>) {
     let properties = keywords.get("properties").and_then(Value::as_object);
     match keywords.get("x-order") {
         None | Some(Value::Array(_)) => {}
-        Some(_) => found.push((
-            "/x-order".to_owned(),
-            "`x-order` must be a list of names".to_owned(),
-        )),
+        Some(_) => found.push(("/x-order".to_owned(), "`x-order` must be a list of names".to_owned())),
     }
     for (n, name) in list(keywords, "x-order").enumerate() {
         if !properties.is_some_and(|known| known.contains_key(name)) {
@@ -256,12 +227,7 @@ fn order(keywords: &Map<String, Value>, found: &mut Vec<Found>) {
 }
 
 fn list<'v>(keywords: &'v Map<String, Value>, keyword: &str) -> impl Iterator<Item = &'v str> {
-    keywords
-        .get(keyword)
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
+    keywords.get(keyword).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
 /// Every default must fit the schema that it stands in.
@@ -281,10 +247,7 @@ fn defaults(compiled: &ValidatorMap, root: &Value, schema: &Value, at: &str, fou
             let part = compiled.get(&format!("#{at}"));
             if let Some(error) = part.and_then(|part| part.validate(&default).err()) {
                 let error: String = error.to_string().chars().take(300).collect();
-                found.push((
-                    here,
-                    format!("the default {} breaks its own schema: {error}", short(&default)),
-                ));
+                found.push((here, format!("the default {} breaks its own schema: {error}", short(&default))));
             }
         }
     }

@@ -14,21 +14,13 @@ pub(super) struct Sheet {
 
 impl Sheet {
     pub(super) fn of(file: String) -> Self {
-        Self {
-            file,
-            mistakes: Vec::new(),
-        }
+        Self { file, mistakes: Vec::new() }
     }
 
     /// Notes a mistake.
     pub(super) fn note(&mut self, place: Place, message: impl Into<String>) {
         let (file, message) = (self.file.clone(), message.into());
-        self.mistakes.push(Mistake {
-            file,
-            line: place.line,
-            column: place.column,
-            message,
-        });
+        self.mistakes.push(Mistake { file, line: place.line, column: place.column, message });
     }
 
     /// The members of a mapping that may hold only these; unknown ones are noted.
@@ -37,27 +29,16 @@ impl Sheet {
         if let Kind::Map(those) = &node.kind {
             members = those;
         } else {
-            self.note(
-                node.place,
-                format!("{what} must be a mapping, not {}", node.word()),
-            );
+            self.note(node.place, format!("{what} must be a mapping, not {}", node.word()));
         }
-        for member in members
-            .iter()
-            .filter(|member| !known.contains(&member.name.as_str()))
-        {
+        for member in members.iter().filter(|member| !known.contains(&member.name.as_str())) {
             let name = &member.name;
             self.note(
                 member.place,
                 format!("{what} has no field {name:?}; it may have {}", known.join(", ")),
             );
         }
-        Members {
-            what,
-            place: node.place,
-            is_map: matches!(node.kind, Kind::Map(_)),
-            all: members,
-        }
+        Members { what, place: node.place, is_map: matches!(node.kind, Kind::Map(_)), all: members }
     }
 
     /// A text that must be there, of at most `longest` characters.
@@ -75,10 +56,7 @@ impl Sheet {
     pub(super) fn needed<'n>(&mut self, members: &Members<'n>, name: &str) -> Option<&'n Node> {
         let found = members.get(name);
         if found.is_none() && members.is_map {
-            self.note(
-                members.place,
-                format!("{} needs the field {name:?}", members.what),
-            );
+            self.note(members.place, format!("{} needs the field {name:?}", members.what));
         }
         found
     }
@@ -86,15 +64,9 @@ impl Sheet {
     /// A text that is neither blank nor longer than `longest` characters and holds nothing that cannot be seen.
     pub(super) fn text<'n>(&mut self, node: &'n Node, name: &str, longest: usize) -> Option<&'n str> {
         let Kind::Text(text) = &node.kind else {
-            let hint = if matches!(node.kind, Kind::Number(_) | Kind::Bool(_)) {
-                "; put it in quotes"
-            } else {
-                ""
-            };
-            self.note(
-                node.place,
-                format!("{name:?} must be a text, not {}{hint}", node.word()),
-            );
+            let hint =
+                if matches!(node.kind, Kind::Number(_) | Kind::Bool(_)) { "; put it in quotes" } else { "" };
+            self.note(node.place, format!("{name:?} must be a text, not {}{hint}", node.word()));
             return None;
         };
         let fault = if text.trim().is_empty() {
@@ -125,18 +97,13 @@ impl Sheet {
             Kind::Number(number) => number.as_u64().and_then(|number| u32::try_from(number).ok()),
             _ => None,
         };
-        number
-            .filter(|number| (bounds.0..=bounds.1).contains(number))
-            .unwrap_or_else(|| {
-                self.note(
-                    node.place,
-                    format!(
-                        "{name:?} must be a whole number from {} to {}",
-                        bounds.0, bounds.1
-                    ),
-                );
-                otherwise
-            })
+        number.filter(|number| (bounds.0..=bounds.1).contains(number)).unwrap_or_else(|| {
+            self.note(
+                node.place,
+                format!("{name:?} must be a whole number from {} to {}", bounds.0, bounds.1),
+            );
+            otherwise
+        })
     }
 }
 

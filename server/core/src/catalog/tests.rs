@@ -41,17 +41,12 @@ impl Shelf {
         let catalog = self.load();
         assert_eq!(catalog.iter().count(), 0);
         let mistakes = catalog.broken().iter().flat_map(|broken| broken.mistakes.clone());
-        mistakes
-            .map(|mistake| (mistake.line, mistake.column, mistake.message))
-            .collect()
+        mistakes.map(|mistake| (mistake.line, mistake.column, mistake.message)).collect()
     }
 }
 
 fn site(data: &Path) -> Site {
-    Site {
-        guard: "/nonexistent/guard".into(),
-        state: data.join("offerings"),
-    }
+    Site { guard: "/nonexistent/guard".into(), state: data.join("offerings") }
 }
 
 fn name(text: &str) -> Name {
@@ -63,10 +58,7 @@ fn a_good_offering_has_its_defaults() {
     let catalog = Shelf::with("thing", GOOD).load();
     assert_eq!(catalog.broken(), []);
     let thing = catalog.get(&name("thing")).unwrap();
-    assert_eq!(
-        (thing.resource_type.as_str(), thing.max_tries, thing.quota_cost),
-        ("thing", 5, 1)
-    );
+    assert_eq!((thing.resource_type.as_str(), thing.max_tries, thing.quota_cost), ("thing", 5, 1));
     assert_eq!((thing.timeout.as_secs(), thing.duplicate_window), (600, None));
     let view = thing.view();
     assert!(view.available && view.parameters["properties"]["size"]["default"] == "small");
@@ -83,119 +75,37 @@ fn everything_that_can_be_said_is_read() {
     shelf.add("other", &yaml);
     let catalog = shelf.load();
     assert_eq!(catalog.broken(), []);
-    assert_eq!(
-        catalog.iter().map(|o| o.id.as_str()).collect::<Vec<_>>(),
-        ["other", "thing"]
-    );
+    assert_eq!(catalog.iter().map(|o| o.id.as_str()).collect::<Vec<_>>(), ["other", "thing"]);
     let thing = catalog.get(&name("thing")).unwrap();
-    assert_eq!(
-        (thing.resource_type.as_str(), thing.max_tries, thing.quota_cost),
-        ("machine", 2, 0)
-    );
-    assert_eq!(
-        (thing.timeout.as_secs(), thing.duplicate_window.unwrap().as_secs()),
-        (90, 7 * 86400)
-    );
+    assert_eq!((thing.resource_type.as_str(), thing.max_tries, thing.quota_cost), ("machine", 2, 0));
+    assert_eq!((thing.timeout.as_secs(), thing.duplicate_window.unwrap().as_secs()), (90, 7 * 86400));
     assert_eq!((thing.retry.base.as_millis(), thing.retry.cap.as_secs()), (10, 2));
     assert!(thing.secret_outputs.contains("password"));
 }
 
 /// Each row: a piece of the good offering, what stands in its place, and where and what is told.
 #[test]
-#[expect(clippy::too_many_lines, reason = "one table, read row by row")]
 fn each_mistake_is_told_with_its_line_and_column() {
     let property = "    size: { type: string, default: small }";
     for (old, new, line, column, told) in [
         ("title: A thing", "titel: A thing", 1, 1, "no field \"titel\""),
-        (
-            "title: A thing",
-            "title: 7",
-            1,
-            8,
-            "must be a text, not a number; put it in quotes",
-        ),
+        ("title: A thing", "title: 7", 1, 8, "must be a text, not a number; put it in quotes"),
         ("title: A thing", "title: ''", 1, 8, "must not be empty"),
         ("version: \"1\"", "version: 1.0", 4, 10, "put it in quotes"),
-        (
-            "category: Things",
-            "category: Things\ncategory: Other",
-            4,
-            1,
-            "category",
-        ),
+        ("category: Things", "category: Things\ncategory: Other", 4, 1, "category"),
         ("category: Things", "category: [a", 4, 8, ""),
-        (
-            "category: Things",
-            "category: Things\napproval: owner",
-            4,
-            11,
-            "can only be none",
-        ),
-        (
-            "category: Things",
-            "category: Things\nguard: { max_tries: 0 }",
-            4,
-            21,
-            "from 1 to 100",
-        ),
-        (
-            "category: Things",
-            "category: Things\nguard: { timeout: 10 }",
-            4,
-            19,
-            "a time such as",
-        ),
-        (
-            "category: Things",
-            "category: Things\nguard: { timeout: 10 minutes }",
-            4,
-            19,
-            "a time such as",
-        ),
-        (
-            "category: Things",
-            "category: Things\nguard: [1]",
-            4,
-            8,
-            "must be a mapping, not a list",
-        ),
-        (
-            "category: Things",
-            "category: Things\nquota: { costs: 1 }",
-            4,
-            10,
-            "no field \"costs\"",
-        ),
-        (
-            "category: Things",
-            "category: Things\nresource_type: Big_Thing",
-            4,
-            16,
-            "is a name",
-        ),
-        (
-            "category: Things",
-            "category: Things\noutputs: { secret: password }",
-            4,
-            20,
-            "a list of names",
-        ),
+        ("category: Things", "category: Things\napproval: owner", 4, 11, "can only be none"),
+        ("category: Things", "category: Things\nguard: { max_tries: 0 }", 4, 21, "from 1 to 100"),
+        ("category: Things", "category: Things\nguard: { timeout: 10 }", 4, 19, "a time such as"),
+        ("category: Things", "category: Things\nguard: { timeout: 10 minutes }", 4, 19, "a time such as"),
+        ("category: Things", "category: Things\nguard: [1]", 4, 8, "must be a mapping, not a list"),
+        ("category: Things", "category: Things\nquota: { costs: 1 }", 4, 10, "no field \"costs\""),
+        ("category: Things", "category: Things\nresource_type: Big_Thing", 4, 16, "is a name"),
+        ("category: Things", "category: Things\noutputs: { secret: password }", 4, 20, "a list of names"),
         ("type: object", "type: string", 6, 3, "must say `type: object`"),
         (property, "    size: { type: strin }", 8, 13, "parameters:"),
-        (
-            property,
-            "    size: { type: string, minLenght: 3 }",
-            8,
-            27,
-            "\"minLenght\" is not a keyword",
-        ),
-        (
-            property,
-            "    size: { type: string, default: 7 }",
-            8,
-            27,
-            "breaks its own schema",
-        ),
+        (property, "    size: { type: string, minLenght: 3 }", 8, 27, "\"minLenght\" is not a keyword"),
+        (property, "    size: { type: string, default: 7 }", 8, 27, "breaks its own schema"),
         (
             property,
             "    size: { type: string, default: no, enum: [yes, no] }\n    count: { type: integer, maximum: 5, default: 9 }",
@@ -203,27 +113,9 @@ fn each_mistake_is_told_with_its_line_and_column() {
             41,
             "breaks its own schema",
         ),
-        (
-            property,
-            "    size: { $ref: 'https://example.org/x' }",
-            8,
-            13,
-            "stay inside this schema",
-        ),
-        (
-            property,
-            "    size: { $ref: '#/$defs/nothing' }",
-            8,
-            13,
-            "leads nowhere",
-        ),
-        (
-            property,
-            "    size: { type: string, pattern: '(?=a)' }",
-            8,
-            27,
-            "without look-around",
-        ),
+        (property, "    size: { $ref: 'https://example.org/x' }", 8, 13, "stay inside this schema"),
+        (property, "    size: { $ref: '#/$defs/nothing' }", 8, 13, "leads nowhere"),
+        (property, "    size: { type: string, pattern: '(?=a)' }", 8, 27, "without look-around"),
         (
             property,
             "    size: { type: string, x-visible-when: { colour: red } }",
@@ -231,13 +123,7 @@ fn each_mistake_is_told_with_its_line_and_column() {
             45,
             "no property \"colour\"",
         ),
-        (
-            property,
-            "    size: { type: string, x-visible-when: colour }",
-            8,
-            27,
-            "one property's name",
-        ),
+        (property, "    size: { type: string, x-visible-when: colour }", 8, 27, "one property's name"),
         (
             property,
             "    size: { type: string, x-visible-when: { size: a } }",
@@ -252,64 +138,21 @@ fn each_mistake_is_told_with_its_line_and_column() {
             5,
             "would both be KEYTURN_PARAM_S_A",
         ),
-        (
-            property,
-            "    'size of it': { type: string }",
-            8,
-            5,
-            "must be of letters",
-        ),
-        (
-            property,
-            "    size: { type: string }\n  x-order: [colour]",
-            9,
-            13,
-            "no property \"colour\"",
-        ),
+        (property, "    'size of it': { type: string }", 8, 5, "must be of letters"),
+        (property, "    size: { type: string }\n  x-order: [colour]", 9, 13, "no property \"colour\""),
         ("program: ./provision", "program: ./missing", 11, 14, "is missing"),
-        (
-            "program: ./provision",
-            "program: ./offering.yaml",
-            11,
-            14,
-            "not executable",
-        ),
-        (
-            "program: ./provision",
-            "program: ../thing/provision",
-            11,
-            14,
-            "inside the offering's folder",
-        ),
-        (
-            "program: ./provision",
-            "program: /bin/sh",
-            11,
-            14,
-            "inside the offering's folder",
-        ),
-        (
-            "  exec:\n    program: ./provision",
-            "  terraform: {}",
-            10,
-            3,
-            "no field \"terraform\"",
-        ),
+        ("program: ./provision", "program: ./offering.yaml", 11, 14, "not executable"),
+        ("program: ./provision", "program: ../thing/provision", 11, 14, "inside the offering's folder"),
+        ("program: ./provision", "program: /bin/sh", 11, 14, "inside the offering's folder"),
+        ("  exec:\n    program: ./provision", "  terraform: {}", 10, 3, "no field \"terraform\""),
     ] {
         let yaml = GOOD.replacen(old, new, 1);
         let mistakes = Shelf::with("thing", &yaml).mistakes();
         assert!(
-            mistakes
-                .iter()
-                .any(|(l, c, text)| (*l, *c) == (line, column) && text.contains(told)),
+            mistakes.iter().any(|(l, c, text)| (*l, *c) == (line, column) && text.contains(told)),
             "{new:?} should tell {line}:{column} {told:?}, told {mistakes:?}"
         );
-        assert!(
-            mistakes
-                .iter()
-                .all(|(_, _, text)| text.len() < 600 && !text.contains('\n')),
-            "{mistakes:?}"
-        );
+        assert!(mistakes.iter().all(|(_, _, text)| text.len() < 600 && !text.contains('\n')), "{mistakes:?}");
     }
 }
 
@@ -319,11 +162,8 @@ fn many_mistakes_are_told_at_once_in_their_order() {
         .replace("title: A thing", "titel: A thing")
         .replace("default: small", "default: 1")
         .replace("./provision", "./missing");
-    let lines: Vec<u64> = Shelf::with("thing", &yaml)
-        .mistakes()
-        .into_iter()
-        .map(|(line, _, _)| line)
-        .collect();
+    let lines: Vec<u64> =
+        Shelf::with("thing", &yaml).mistakes().into_iter().map(|(line, _, _)| line).collect();
     assert_eq!(lines, [1, 1, 8, 11]);
 }
 
@@ -352,10 +192,7 @@ fn a_broken_folder_leaves_the_rest_working() {
         shown.ends_with("empty/offering.yaml:1:1: every offering's folder needs a file offering.yaml"),
         "{shown}"
     );
-    let nowhere = Catalog::load(
-        Path::new("/nonexistent/catalog"),
-        &site(Path::new("/nonexistent")),
-    );
+    let nowhere = Catalog::load(Path::new("/nonexistent/catalog"), &site(Path::new("/nonexistent")));
     assert!(nowhere.iter().next().is_none() && nowhere.broken().len() == 1);
 }
 
@@ -370,18 +207,12 @@ fn the_sample_catalog_loads_without_mistakes_and_is_written_once() {
         ["git-repository", "tls-certificate"]
     );
     let program = folder.join("tls-certificate/provision");
-    assert_eq!(
-        fs::metadata(&program).unwrap().permissions().mode() & 0o777,
-        0o755
-    );
+    assert_eq!(fs::metadata(&program).unwrap().permissions().mode() & 0o777, 0o755);
     let written = fs::metadata(&program).unwrap().modified().unwrap();
     fs::write(folder.join("git-repository/provision"), "changed").unwrap();
     Catalog::sample(data.path()).unwrap();
     assert_eq!(fs::metadata(&program).unwrap().modified().unwrap(), written);
-    assert_ne!(
-        fs::read_to_string(folder.join("git-repository/provision")).unwrap(),
-        "changed"
-    );
+    assert_ne!(fs::read_to_string(folder.join("git-repository/provision")).unwrap(), "changed");
     assert_eq!(fs::read_dir(folder.join("git-repository")).unwrap().count(), 2);
 }
 
@@ -395,30 +226,12 @@ fn the_catalog_of_tests_loads_without_mistakes() {
 
 #[test]
 fn a_span_of_time_has_a_unit() {
-    for (text, millis) in [
-        ("500ms", 500),
-        ("30s", 30_000),
-        ("10m", 600_000),
-        ("2h", 7_200_000),
-        ("7d", 604_800_000),
-    ] {
-        assert_eq!(
-            duration(text).map(|span| span.as_millis()),
-            Some(millis),
-            "{text}"
-        );
+    for (text, millis) in
+        [("500ms", 500), ("30s", 30_000), ("10m", 600_000), ("2h", 7_200_000), ("7d", 604_800_000)]
+    {
+        assert_eq!(duration(text).map(|span| span.as_millis()), Some(millis), "{text}");
     }
-    for bad in [
-        "",
-        "10",
-        "s",
-        "-1s",
-        "1.5h",
-        "1 h",
-        "1w",
-        "99999999999999999999s",
-        "18446744073709551615d",
-    ] {
+    for bad in ["", "10", "s", "-1s", "1.5h", "1 h", "1w", "99999999999999999999s", "18446744073709551615d"] {
         assert_eq!(duration(bad), None, "{bad}");
     }
 }

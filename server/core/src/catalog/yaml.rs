@@ -20,10 +20,7 @@ impl Place {
 
 impl From<serde_saphyr::Location> for Place {
     fn from(location: serde_saphyr::Location) -> Self {
-        Self {
-            line: location.line().max(1),
-            column: location.column().max(1),
-        }
+        Self { line: location.line().max(1), column: location.column().max(1) }
     }
 }
 
@@ -74,9 +71,7 @@ pub(super) fn read(text: &str) -> Result<Node, (Place, String)> {
         let message = error.without_snippet().to_string();
         // The place is told once, before the message.
         let message = message.strip_prefix("error: ").unwrap_or(&message);
-        let message = message
-            .rsplit_once(" at line ")
-            .map_or(message, |(message, _)| message);
+        let message = message.rsplit_once(" at line ").map_or(message, |(message, _)| message);
         (place, message.lines().next().unwrap_or_default().to_owned())
     })
 }
@@ -91,10 +86,7 @@ impl Node {
             Kind::Text(text) => Value::String(text.clone()),
             Kind::List(items) => items.iter().map(Self::value).collect(),
             Kind::Map(members) => Value::Object(
-                members
-                    .iter()
-                    .map(|m| (m.name.clone(), m.value.value()))
-                    .collect::<Map<_, _>>(),
+                members.iter().map(|m| (m.name.clone(), m.value.value())).collect::<Map<_, _>>(),
             ),
         }
     }
@@ -105,15 +97,12 @@ impl Node {
         for step in pointer.split('/').skip(1) {
             let step = step.replace("~1", "/").replace("~0", "~");
             let next = match &node.kind {
-                Kind::Map(members) => members
-                    .iter()
-                    .find(|member| member.name == step)
-                    .map(|m| (&m.value, m.place)),
-                Kind::List(items) => step
-                    .parse()
-                    .ok()
-                    .and_then(|at: usize| items.get(at))
-                    .map(|item| (item, item.place)),
+                Kind::Map(members) => {
+                    members.iter().find(|member| member.name == step).map(|m| (&m.value, m.place))
+                }
+                Kind::List(items) => {
+                    step.parse().ok().and_then(|at: usize| items.get(at)).map(|item| (item, item.place))
+                }
                 _ => None,
             };
             match next {
@@ -140,10 +129,7 @@ impl Node {
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let spanned = Spanned::<Kind>::deserialize(deserializer)?;
-        Ok(Self {
-            place: spanned.referenced.into(),
-            kind: spanned.value,
-        })
+        Ok(Self { place: spanned.referenced.into(), kind: spanned.value })
     }
 }
 
@@ -208,11 +194,7 @@ impl<'de> Visitor<'de> for KindVisitor {
             if members.iter().any(|member| member.name == key.value) {
                 return Err(A::Error::custom(format!("{:?} is given twice", key.value)));
             }
-            members.push(Member {
-                name: key.value,
-                place: key.referenced.into(),
-                value: map.next_value()?,
-            });
+            members.push(Member { name: key.value, place: key.referenced.into(), value: map.next_value()? });
         }
         Ok(Kind::Map(members))
     }
@@ -235,10 +217,7 @@ mod tests {
     #[test]
     fn every_value_knows_its_place_and_words_stay_words() {
         let node = read("a: no\nb:\n  - 1.0\n  - c: yes\n    d: true\n'e/f': ~\n").unwrap();
-        assert_eq!(
-            node.value(),
-            json!({"a": "no", "b": [1, {"c": "yes", "d": true}], "e/f": null})
-        );
+        assert_eq!(node.value(), json!({"a": "no", "b": [1, {"c": "yes", "d": true}], "e/f": null}));
         assert_eq!(node.place_of("/b/1/d"), Place { line: 5, column: 5 });
         assert_eq!(node.place_of("/b/0"), Place { line: 3, column: 5 });
         assert_eq!(node.place_of("/e~1f/deeper"), Place { line: 6, column: 1 });

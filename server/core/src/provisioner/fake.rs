@@ -123,19 +123,11 @@ impl Fake {
 
     fn take_effect(&self, job: &Job) -> Outcome {
         let mut state = self.state();
-        if state
-            .things
-            .get(&place(job))
-            .is_some_and(|owner| *owner != job.request_id)
-        {
+        if state.things.get(&place(job)).is_some_and(|owner| *owner != job.request_id) {
             return Outcome::Failed("something else stands at this name".to_owned());
         }
         state.things.insert(place(job), job.request_id);
-        state.ledger.push(Effect {
-            operation: "apply",
-            request_id: job.request_id,
-            attempt: job.attempt,
-        });
+        state.ledger.push(Effect { operation: "apply", request_id: job.request_id, attempt: job.attempt });
         Outcome::Done(outputs(job))
     }
 }
@@ -145,10 +137,7 @@ fn place(job: &Job) -> String {
 }
 
 fn outputs(job: &Job) -> Object {
-    Object::from_iter([(
-        "address".to_owned(),
-        json!(format!("{}.{}.test", job.name, job.team)),
-    )])
+    Object::from_iter([("address".to_owned(), json!(format!("{}.{}.test", job.name, job.team)))])
 }
 
 #[async_trait]
@@ -242,10 +231,7 @@ mod tests {
         }
         assert!(matches!(fake.apply(&busy, &context).await, Outcome::Done(_)));
         context.stop.cancel();
-        assert_eq!(
-            fake.apply(&job("stuck", json!({})), &context).await,
-            Outcome::Stopped
-        );
+        assert_eq!(fake.apply(&job("stuck", json!({})), &context).await, Outcome::Stopped);
         assert_eq!(fake.ledger().len(), 1);
     }
 }

@@ -44,10 +44,7 @@ pub fn main(program_and_args: Vec<OsString>) -> ExitCode {
 
 fn guard(mut arguments: impl Iterator<Item = OsString>) -> u8 {
     let Some(program) = arguments.next() else {
-        complain(
-            "no program is named",
-            &io::Error::from(io::ErrorKind::InvalidInput),
-        );
+        complain("no program is named", &io::Error::from(io::ErrorKind::InvalidInput));
         return NOT_STARTABLE;
     };
     // Signals to the terminal's group or to everything of this user are the server's business, not the guard's.
@@ -70,11 +67,7 @@ fn guard(mut arguments: impl Iterator<Item = OsString>) -> u8 {
         return NOT_STARTED_NOW;
     };
 
-    let started = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .process_group(0)
-        .spawn();
+    let started = Command::new(program).args(arguments).stdin(Stdio::piped()).process_group(0).spawn();
     let mut child = match started {
         Ok(child) => child,
         Err(error) => {
@@ -94,10 +87,7 @@ fn guard(mut arguments: impl Iterator<Item = OsString>) -> u8 {
     thread::spawn(move || {
         // Without reaping: until it is reaped nobody else can get its number, so the group can be ended safely.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        while matches!(
-            rustix::process::waitid(WaitId::Pid(group), options),
-            Err(rustix::io::Errno::INTR)
-        ) {}
+        while matches!(rustix::process::waitid(WaitId::Pid(group), options), Err(rustix::io::Errno::INTR)) {}
         events.send(Event::ProgramEnded)
     });
 
@@ -135,16 +125,9 @@ fn watch_server(events: &mpsc::Sender<Event>) {
 /// Handlers instead of ignoring: a program started from here gets the default actions back.
 fn survive_signals() -> io::Result<tokio::runtime::Runtime> {
     use tokio::signal::unix::{SignalKind, signal};
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let inside = runtime.enter();
-    for kind in [
-        SignalKind::interrupt(),
-        SignalKind::terminate(),
-        SignalKind::hangup(),
-        SignalKind::quit(),
-    ] {
+    for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()] {
         // The handler stays when the stream of its signals is dropped.
         let _unread = signal(kind)?;
     }
@@ -174,25 +157,16 @@ fn end_orphans() {
 
 /// This process's children, where the kernel tells (`CONFIG_PROC_CHILDREN`); otherwise none.
 fn children() -> Vec<Pid> {
-    let threads = std::fs::read_dir("/proc/self/task")
-        .into_iter()
-        .flatten()
-        .flatten();
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let lists = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
     lists
-        .flat_map(|list| {
-            list.split_whitespace()
-                .filter_map(|id| id.parse().ok())
-                .collect::<Vec<i32>>()
-        })
+        .flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<i32>>())
         .filter_map(Pid::from_raw)
         .collect()
 }
 
 fn code_of(status: ExitStatus) -> u8 {
-    let code = status
-        .code()
-        .or_else(|| status.signal().map(|signal| 128 + signal));
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }
 
@@ -215,19 +189,13 @@ mod tests {
     #[test]
     fn the_guard_itself() {
         if let Some(program) = std::env::var_os(PROGRAM) {
-            std::process::exit(i32::from(guard(
-                ["/bin/sh".into(), "-c".into(), program].into_iter(),
-            )));
+            std::process::exit(i32::from(guard(["/bin/sh".into(), "-c".into(), program].into_iter())));
         }
     }
 
     fn guarded(folder: &Path, program: &str) -> (Child, ChildStdin) {
         let mut guard = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "provisioner::guard_process::tests::the_guard_itself",
-                "--nocapture",
-            ])
+            .args(["--exact", "provisioner::guard_process::tests::the_guard_itself", "--nocapture"])
             .env(PROGRAM, program)
             .current_dir(folder)
             .stdin(Stdio::piped())
@@ -265,12 +233,9 @@ mod tests {
     #[test]
     fn the_exit_code_and_the_signal_of_a_program_come_through() {
         let folder = tempfile::tempdir().unwrap();
-        for (program, code) in [
-            ("exit 0", 0),
-            ("exit 75", 75),
-            ("kill -KILL $$", 137),
-            ("cat >job; exit 3", 3),
-        ] {
+        for (program, code) in
+            [("exit 0", 0), ("exit 75", 75), ("kill -KILL $$", 137), ("cat >job; exit 3", 3)]
+        {
             let (mut guard, mut pipe) = guarded(folder.path(), program);
             pipe.write_all(b"{\"job\":1}\n").unwrap();
             assert_eq!(guard.wait().unwrap().code(), Some(code), "{program}");

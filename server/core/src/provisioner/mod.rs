@@ -108,9 +108,7 @@ pub(crate) mod tests {
         for (at, byte) in name.bytes().enumerate() {
             id[10 + at % 6] ^= byte.rotate_left(u32::try_from(at / 6).unwrap());
         }
-        let Value::Object(parameters) = parameters else {
-            panic!("parameters are an object")
-        };
+        let Value::Object(parameters) = parameters else { panic!("parameters are an object") };
         Job {
             request_id: RequestId(uuid::Uuid::from_bytes(id)),
             correlation_id: "payment-ORD-123".to_owned(),
@@ -128,22 +126,13 @@ pub(crate) mod tests {
     /// A context, and where its log lines arrive.
     pub(crate) fn context() -> (Context, mpsc::Receiver<String>) {
         let (log, lines) = mpsc::channel(10_000);
-        (
-            Context {
-                stop: CancellationToken::new(),
-                log,
-            },
-            lines,
-        )
+        (Context { stop: CancellationToken::new(), log }, lines)
     }
 
     /// A script that stands in for the guard binary: it takes the job's line and hands it to the program.
     pub(crate) fn stand_in_guard(folder: &std::path::Path) -> std::path::PathBuf {
         let path = folder.join("guard");
-        script(
-            &path,
-            "IFS= read -r job; shift 2; printf '%s\\n' \"$job\" | \"$@\"",
-        );
+        script(&path, "IFS= read -r job; shift 2; printf '%s\\n' \"$job\" | \"$@\"");
         path
     }
 

@@ -35,10 +35,7 @@ impl Shop {
 
     fn of(folder: impl Fn(&Path) -> PathBuf) -> Self {
         let data = tempfile::tempdir().unwrap();
-        let site = Site {
-            guard: stand_in_guard(data.path()),
-            state: data.path().join("offerings"),
-        };
+        let site = Site { guard: stand_in_guard(data.path()), state: data.path().join("offerings") };
         let catalog = Catalog::load(&folder(data.path()), &site);
         assert_eq!(catalog.broken(), []);
         Self { data, catalog }
@@ -57,24 +54,12 @@ impl Shop {
         let state = self.state(offering);
         fs::create_dir_all(&state).unwrap();
         let mut program = Command::new("./provision");
-        program
-            .arg("apply")
-            .current_dir(self.data.path().join("catalog").join(offering));
-        program
-            .env("KEYTURN_REQUEST_ID", job.request_id.to_string())
-            .env("KEYTURN_STATE_DIR", &state);
-        program
-            .env("KEYTURN_TEAM", job.team.as_str())
-            .env("KEYTURN_NAME", job.name.as_str());
-        program
-            .env("KEYTURN_PARAM_DNS_NAMES", "www.example.org")
-            .stdin(Stdio::null());
-        let mut running = program
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .process_group(0)
-            .spawn()
-            .unwrap();
+        program.arg("apply").current_dir(self.data.path().join("catalog").join(offering));
+        program.env("KEYTURN_REQUEST_ID", job.request_id.to_string()).env("KEYTURN_STATE_DIR", &state);
+        program.env("KEYTURN_TEAM", job.team.as_str()).env("KEYTURN_NAME", job.name.as_str());
+        program.env("KEYTURN_PARAM_DNS_NAMES", "www.example.org").stdin(Stdio::null());
+        let mut running =
+            program.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap();
         std::thread::sleep(after);
         let group = rustix::process::Pid::from_child(&running);
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
@@ -94,10 +79,7 @@ fn meant(offering: &Offering, name: &str, parameters: Value) -> Job {
 fn stranger(job: &Job) -> Job {
     let mut id = *job.request_id.0.as_bytes();
     id[15] ^= 0x55;
-    Job {
-        request_id: RequestId(uuid::Uuid::from_bytes(id)),
-        ..job.clone()
-    }
+    Job { request_id: RequestId(uuid::Uuid::from_bytes(id)), ..job.clone() }
 }
 
 async fn observe(offering: &Offering, job: &Job) -> Observation {
@@ -120,11 +102,7 @@ async fn destroy(offering: &Offering, job: &Job) {
 
 fn run(program: &str, arguments: &[&str]) -> String {
     let ran = Command::new(program).args(arguments).output().unwrap();
-    assert!(
-        ran.status.success(),
-        "{program} {arguments:?}: {}",
-        String::from_utf8_lossy(&ran.stderr)
-    );
+    assert!(ran.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
     String::from_utf8(ran.stdout).unwrap()
 }
 
@@ -158,24 +136,10 @@ async fn a_git_repository_is_made_once_and_can_be_cloned() {
     let outputs = lives_and_ends(&git, &job).await;
     assert_eq!(apply(&git, &job).await, outputs);
     let clone = shop.data.path().join("clone");
-    run(
-        "git",
-        &[
-            "clone",
-            "--quiet",
-            text(&outputs, "clone_url"),
-            clone.to_str().unwrap(),
-        ],
-    );
+    run("git", &["clone", "--quiet", text(&outputs, "clone_url"), clone.to_str().unwrap()]);
     let at = clone.to_str().unwrap();
-    assert_eq!(
-        run("git", &["-C", at, "rev-parse", "HEAD"]).trim(),
-        text(&outputs, "first_commit")
-    );
-    assert_eq!(
-        run("git", &["-C", at, "branch", "--show-current"]).trim(),
-        "trunk/v1.0"
-    );
+    assert_eq!(run("git", &["-C", at, "rev-parse", "HEAD"]).trim(), text(&outputs, "first_commit"));
+    assert_eq!(run("git", &["-C", at, "branch", "--show-current"]).trim(), "trunk/v1.0");
     let readme = fs::read_to_string(clone.join("README.md")).unwrap();
     assert!(!Path::new("/tmp/keyturn-was-here").exists());
     assert_eq!(readme, format!("# repo\n\n{hostile}\n\nVisibility: internal\n"));
@@ -183,12 +147,7 @@ async fn a_git_repository_is_made_once_and_can_be_cloned() {
     destroy(&git, &job).await;
     destroy(&git, &job).await;
     assert_eq!(observe(&git, &job).await, Observation::Absent);
-    assert_eq!(
-        fs::read_dir(shop.state("git-repository").join(".aside"))
-            .unwrap()
-            .count(),
-        0
-    );
+    assert_eq!(fs::read_dir(shop.state("git-repository").join(".aside")).unwrap().count(), 0);
 }
 
 #[test]
@@ -202,9 +161,9 @@ fn branches_that_git_does_not_take_are_refused_by_the_schema() {
     for good in ["main", "release/1.x", "a-b_c"] {
         assert!(fits(good), "{good}");
     }
-    for bad in [
-        "", "-main", "a..b", "a//b", "/a", "a/", "a.lock", "a.lock/b", "HEAD", "a b", "@", "a\nb", ".a",
-    ] {
+    for bad in
+        ["", "-main", "a..b", "a//b", "/a", "a/", "a.lock", "a.lock/b", "HEAD", "a b", "@", "a\nb", ".a"]
+    {
         assert!(!fits(bad), "{bad:?}");
     }
 }
@@ -224,66 +183,34 @@ async fn a_certificate_is_made_once_and_verifies() {
     };
     let (certificate, authority, key) = (file("certificate"), file("ca_certificate"), file("private_key"));
     for host in ["www.example.org", "api.example.org", "localhost"] {
-        let flags = [
-            "verify",
-            "-x509_strict",
-            "-purpose",
-            "sslserver",
-            "-verify_hostname",
-            host,
-        ];
-        run(
-            "openssl",
-            &[&flags[..], &["-CAfile", &authority, &certificate]].concat(),
-        );
+        let flags = ["verify", "-x509_strict", "-purpose", "sslserver", "-verify_hostname", host];
+        run("openssl", &[&flags[..], &["-CAfile", &authority, &certificate]].concat());
     }
     let shown = run("openssl", &["x509", "-in", &certificate, "-noout", "-text"]);
-    assert!(
-        shown.contains("DNS:www.example.org, DNS:*.example.org, DNS:localhost"),
-        "{shown}"
-    );
-    assert!(
-        shown.contains("TLS Web Server Authentication") && shown.contains("CA:FALSE"),
-        "{shown}"
-    );
+    assert!(shown.contains("DNS:www.example.org, DNS:*.example.org, DNS:localhost"), "{shown}");
+    assert!(shown.contains("TLS Web Server Authentication") && shown.contains("CA:FALSE"), "{shown}");
     assert_eq!(
         run("openssl", &["x509", "-in", &certificate, "-noout", "-pubkey"]),
         run("openssl", &["pkey", "-in", &key, "-pubout"])
     );
     assert!(text(&outputs, "not_after").ends_with('Z') && text(&outputs, "not_after").len() == 20);
     for kept in ["authority/key.pem", "certificates/team-a/web/key.pem"] {
-        let mode = fs::metadata(shop.state("tls-certificate").join(kept))
-            .unwrap()
-            .permissions()
-            .mode();
+        let mode = fs::metadata(shop.state("tls-certificate").join(kept)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{kept}");
     }
     destroy(&tls, &job).await;
     assert_eq!(observe(&tls, &job).await, Observation::Absent);
-    let rsa = apply(
-        &tls,
-        &meant(
-            &tls,
-            "rsa",
-            json!({"dns_names": ["a.test"], "key_type": "rsa-2048"}),
-        ),
-    )
-    .await;
-    assert_eq!(
-        rsa["ca_certificate"], outputs["ca_certificate"],
-        "one authority for all"
-    );
+    let rsa =
+        apply(&tls, &meant(&tls, "rsa", json!({"dns_names": ["a.test"], "key_type": "rsa-2048"}))).await;
+    assert_eq!(rsa["ca_certificate"], outputs["ca_certificate"], "one authority for all");
 }
 
 #[test]
 fn names_that_no_certificate_should_hold_are_refused_by_the_schema() {
     let shop = Shop::of_samples();
     let tls = shop.offering("tls-certificate");
-    let fits = |names: Value| {
-        tls.schema
-            .normalise(Object::from_iter([("dns_names".to_owned(), names)]))
-            .is_ok()
-    };
+    let fits =
+        |names: Value| tls.schema.normalise(Object::from_iter([("dns_names".to_owned(), names)])).is_ok();
     assert!(fits(json!(["localhost"])) && fits(json!(["*.a-b.example.org", "a.test"])));
     let long = vec!["a"; 128].join(".");
     for bad in [
@@ -314,10 +241,8 @@ async fn first_uses_at_once_share_one_authority() {
     let shop = Shop::of_samples();
     let tls = shop.offering("tls-certificate");
     let made = (0..6).map(|n| {
-        let (tls, job) = (
-            Arc::clone(&tls),
-            meant(&tls, &format!("web{n}"), json!({"dns_names": ["a.test"]})),
-        );
+        let (tls, job) =
+            (Arc::clone(&tls), meant(&tls, &format!("web{n}"), json!({"dns_names": ["a.test"]})));
         tokio::spawn(async move { apply(&tls, &job).await })
     });
     let mut authorities = Vec::new();
@@ -331,10 +256,9 @@ async fn first_uses_at_once_share_one_authority() {
 #[tokio::test]
 async fn killed_anywhere_and_asked_again_there_is_exactly_one() {
     let shop = Shop::of_samples();
-    for (id, parameters) in [
-        ("git-repository", json!({})),
-        ("tls-certificate", json!({"dns_names": ["www.example.org"]})),
-    ] {
+    for (id, parameters) in
+        [("git-repository", json!({})), ("tls-certificate", json!({"dns_names": ["www.example.org"]}))]
+    {
         let offering = shop.offering(id);
         let mut seen = [0, 0];
         for n in 0..24_u32 {
@@ -347,10 +271,7 @@ async fn killed_anywhere_and_asked_again_there_is_exactly_one() {
             };
             seen[usize::from(before.is_some())] += 1;
             let outputs = apply(&offering, &job).await;
-            assert!(
-                before.is_none_or(|before| before == outputs),
-                "what was there is adopted"
-            );
+            assert!(before.is_none_or(|before| before == outputs), "what was there is adopted");
             assert_eq!(observe(&offering, &job).await, Observation::Ours(outputs));
         }
         let finished = match id {
@@ -358,11 +279,7 @@ async fn killed_anywhere_and_asked_again_there_is_exactly_one() {
             _ => shop.state(id).join("certificates/team-a"),
         };
         assert_eq!(fs::read_dir(finished).unwrap().count(), 24, "{id} {seen:?}");
-        assert_eq!(
-            fs::read_dir(shop.state(id).join(".aside")).unwrap().count(),
-            0,
-            "nothing is left aside"
-        );
+        assert_eq!(fs::read_dir(shop.state(id).join(".aside")).unwrap().count(), 0, "nothing is left aside");
     }
 }
 
@@ -376,10 +293,7 @@ async fn the_program_of_the_tests_behaves_as_it_is_asked() {
 
     lives_and_ends(&vm, &asked("fine", "ok")).await;
     destroy(&vm, &asked("fine", "ok")).await;
-    assert!(matches!(
-        try_apply(&asked("bad", "fail")).await,
-        Outcome::Failed(_)
-    ));
+    assert!(matches!(try_apply(&asked("bad", "fail")).await, Outcome::Failed(_)));
     let busy = asked("busy", "retry-once");
     assert!(matches!(try_apply(&busy).await, Outcome::Retryable(_)));
     assert!(matches!(try_apply(&busy).await, Outcome::Done(_)));
@@ -389,24 +303,11 @@ async fn the_program_of_the_tests_behaves_as_it_is_asked() {
     for (name, behaviour, lines) in [("blind", "observe-unknown", 1), ("mute", "cannot-tell", 0)] {
         let job = asked(name, behaviour);
         assert!(matches!(try_apply(&job).await, Outcome::CannotTell(_)));
-        assert!(
-            matches!(observe(&vm, &job).await, Observation::CannotTell(_)),
-            "{behaviour}"
-        );
-        assert_eq!(
-            ledger().matches(&format!("apply {} ", job.request_id)).count(),
-            lines,
-            "{behaviour}"
-        );
+        assert!(matches!(observe(&vm, &job).await, Observation::CannotTell(_)), "{behaviour}");
+        assert_eq!(ledger().matches(&format!("apply {} ", job.request_id)).count(), lines, "{behaviour}");
     }
     fs::write(shop.state("vm").join("mended"), "").unwrap();
-    assert!(matches!(
-        observe(&vm, &asked("blind", "observe-unknown")).await,
-        Observation::Ours(_)
-    ));
-    assert_eq!(
-        observe(&vm, &asked("mute", "cannot-tell")).await,
-        Observation::Absent
-    );
+    assert!(matches!(observe(&vm, &asked("blind", "observe-unknown")).await, Observation::Ours(_)));
+    assert_eq!(observe(&vm, &asked("mute", "cannot-tell")).await, Observation::Absent);
     assert_eq!(ledger().lines().count(), 5, "{}", ledger());
 }

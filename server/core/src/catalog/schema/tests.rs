@@ -28,15 +28,9 @@ fn schema() -> ParameterSchema {
 }
 
 fn normal(sent: Value) -> Result<Value, Vec<(String, String)>> {
-    let Value::Object(sent) = sent else {
-        panic!("not an object")
-    };
-    let errors = |errors: Vec<FieldError>| {
-        errors
-            .into_iter()
-            .map(|error| (error.pointer, error.detail))
-            .collect()
-    };
+    let Value::Object(sent) = sent else { panic!("not an object") };
+    let errors =
+        |errors: Vec<FieldError>| errors.into_iter().map(|error| (error.pointer, error.detail)).collect();
     schema().normalise(sent).map(Value::Object).map_err(errors)
 }
 
@@ -45,14 +39,8 @@ fn what_fits_gets_its_defaults() {
     let small = json!({"size": "small", "count": 1, "public": false});
     for (sent, meant) in [
         (json!({"size": "small"}), small.clone()),
-        (
-            json!({"size": "small", "count": 1, "public": false}),
-            small.clone(),
-        ),
-        (
-            json!({"size": "small", "count": null, "host": null, "reason": null}),
-            small.clone(),
-        ),
+        (json!({"size": "small", "count": 1, "public": false}), small.clone()),
+        (json!({"size": "small", "count": null, "host": null, "reason": null}), small.clone()),
         (
             json!({"size": "large", "public": true, "reason": "because"}),
             json!({"size": "large", "count": 1, "public": true, "reason": "because", "audience": "all"}),
@@ -73,31 +61,11 @@ fn what_does_not_fit_is_told_at_its_place_by_its_rule() {
     for (sent, pointer, rule) in [
         (json!({}), "/parameters/size", "is needed (required)"),
         (json!({"size": null}), "/parameters/size", "is needed (required)"),
-        (
-            json!({"size": "huge"}),
-            "/parameters/size",
-            "must be one of small, large (enum)",
-        ),
-        (
-            json!({"size": "small", "count": 0}),
-            "/parameters/count",
-            "must be at least 1 (minimum)",
-        ),
-        (
-            json!({"size": "small", "count": 101}),
-            "/parameters/count",
-            "must be at most 100 (maximum)",
-        ),
-        (
-            json!({"size": "small", "count": "1"}),
-            "/parameters/count",
-            "must be of the type integer (type)",
-        ),
-        (
-            json!({"size": "small", "count": 1.5}),
-            "/parameters/count",
-            "must be of the type integer (type)",
-        ),
+        (json!({"size": "huge"}), "/parameters/size", "must be one of small, large (enum)"),
+        (json!({"size": "small", "count": 0}), "/parameters/count", "must be at least 1 (minimum)"),
+        (json!({"size": "small", "count": 101}), "/parameters/count", "must be at most 100 (maximum)"),
+        (json!({"size": "small", "count": "1"}), "/parameters/count", "must be of the type integer (type)"),
+        (json!({"size": "small", "count": 1.5}), "/parameters/count", "must be of the type integer (type)"),
         (
             json!({"size": "small", "host": "Ab"}),
             "/parameters/host",
@@ -108,31 +76,19 @@ fn what_does_not_fit_is_told_at_its_place_by_its_rule() {
             "/parameters/host",
             "must match the pattern ^[a-z]+$ (pattern)",
         ),
-        (
-            json!({"size": "small", "mail": "nobody"}),
-            "/parameters/mail",
-            "must be a valid email (format)",
-        ),
+        (json!({"size": "small", "mail": "nobody"}), "/parameters/mail", "must be a valid email (format)"),
         (
             json!({"size": "small", "tags": ["a", "a"]}),
             "/parameters/tags",
             "must not hold the same entry twice (uniqueItems)",
         ),
-        (
-            json!({"size": "small", "tags": [1]}),
-            "/parameters/tags/0",
-            "must be of the type string (type)",
-        ),
+        (json!({"size": "small", "tags": [1]}), "/parameters/tags/0", "must be of the type string (type)"),
         (
             json!({"size": "small", "disks": [{}, {}, {}]}),
             "/parameters/disks",
             "must have at most 2 entries (maxItems)",
         ),
-        (
-            json!({"size": "small", "disk": {"gb": 0}}),
-            "/parameters/disk/gb",
-            "must be at least 1 (minimum)",
-        ),
+        (json!({"size": "small", "disk": {"gb": 0}}), "/parameters/disk/gb", "must be at least 1 (minimum)"),
         (
             json!({"size": "small", "network": {"zon": "b"}}),
             "/parameters/network/zon",
@@ -148,11 +104,7 @@ fn what_does_not_fit_is_told_at_its_place_by_its_rule() {
             "/parameters/reason",
             "applies only while public is true; leave it out (x-visible-when)",
         ),
-        (
-            json!({"size": "small", "public": true}),
-            "/parameters/reason",
-            "is needed (required)",
-        ),
+        (json!({"size": "small", "public": true}), "/parameters/reason", "is needed (required)"),
         (
             json!({"size": "small", "public": true, "reason": "x"}),
             "/parameters/reason",
@@ -164,11 +116,7 @@ fn what_does_not_fit_is_told_at_its_place_by_its_rule() {
             "must not hold the character U+0000",
         ),
     ] {
-        assert_eq!(
-            normal(sent.clone()),
-            Err(vec![(pointer.to_owned(), rule.to_owned())]),
-            "{sent}"
-        );
+        assert_eq!(normal(sent.clone()), Err(vec![(pointer.to_owned(), rule.to_owned())]), "{sent}");
     }
 }
 
@@ -189,18 +137,10 @@ fn a_message_repeats_nothing_long() {
 fn a_schema_keeps_what_it_says_about_other_parameters() {
     let open = json!({"type": "object", "additionalProperties": true});
     let sent = Object::from_iter([("anything".to_owned(), json!(1))]);
-    assert!(
-        ParameterSchema::compile(&open)
-            .unwrap()
-            .normalise(sent.clone())
-            .is_ok()
-    );
+    assert!(ParameterSchema::compile(&open).unwrap().normalise(sent.clone()).is_ok());
     let silent = ParameterSchema::compile(&json!({"type": "object"})).unwrap();
     assert!(silent.normalise(sent.clone()).is_err());
-    assert_eq!(
-        ParameterSchema::compile(silent.value()).unwrap().value(),
-        silent.value()
-    );
+    assert_eq!(ParameterSchema::compile(silent.value()).unwrap().value(), silent.value());
     let composed = json!({"type": "object", "allOf": [{"properties": {"anything": {"default": 2}}}]});
     let composed = ParameterSchema::compile(&composed).unwrap();
     assert!(composed.normalise(sent).is_ok());
@@ -227,8 +167,5 @@ fn a_schema_that_refers_to_itself_ends() {
     let schema = json!({"type": "object", "properties": {"next": {"$ref": "#"}, "n": {"type": "integer", "default": 1}}});
     let schema = ParameterSchema::compile(&schema).unwrap();
     let sent = Object::from_iter([("next".to_owned(), json!({"next": {}}))]);
-    assert_eq!(
-        json!(schema.normalise(sent).unwrap()),
-        json!({"n": 1, "next": {"n": 1, "next": {"n": 1}}})
-    );
+    assert_eq!(json!(schema.normalise(sent).unwrap()), json!({"n": 1, "next": {"n": 1, "next": {"n": 1}}}));
 }

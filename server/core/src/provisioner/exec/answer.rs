@@ -67,10 +67,7 @@ impl Run {
             End::Exited(Some(code)) => code,
         };
         if code == 0 {
-            let blank = self
-                .answer
-                .as_ref()
-                .is_some_and(|answer| answer.trim_ascii().is_empty());
+            let blank = self.answer.as_ref().is_some_and(|answer| answer.trim_ascii().is_empty());
             if blank && !answer_needed {
                 return Outcome::Done(Object::new());
             }
@@ -112,9 +109,7 @@ impl Run {
                 Some("present") => Observation::Ours(answer.outputs),
                 Some("foreign") => Observation::Foreign,
                 Some("unknown") => Observation::CannotTell(
-                    answer
-                        .message
-                        .unwrap_or_else(|| "the program cannot tell".to_owned()),
+                    answer.message.unwrap_or_else(|| "the program cannot tell".to_owned()),
                 ),
                 _ => Observation::CannotTell(
                     "the program's answer has no \"state\" of absent, present, foreign or unknown".to_owned(),
@@ -148,10 +143,7 @@ fn read(answer: Option<&[u8]>) -> Result<Answer, String> {
         return Err("the program ended well but gave no answer".to_owned());
     }
     let value = json::read(bytes).map_err(|error| {
-        format!(
-            "the program's answer is not acceptable JSON (line {}, column {})",
-            error.line, error.column
-        )
+        format!("the program's answer is not acceptable JSON (line {}, column {})", error.line, error.column)
     })?;
     if has_nul(&value) {
         return Err("the program's answer holds a NUL character".to_owned());
@@ -167,13 +159,11 @@ fn read(answer: Option<&[u8]>) -> Result<Answer, String> {
             ("message", Value::String(message)) => answer.message = Some(message),
             ("outputs" | "state" | "message", Value::Null) => {}
             ("outputs" | "state" | "message", _) => {
-                return Err(format!(
-                    "the member {name:?} of the program's answer has the wrong type"
-                ));
+                return Err(format!("the member {name:?} of the program's answer has the wrong type"));
             }
             _ => {
                 return Err(
-                    "the program's answer has a member other than outputs, state and message".to_owned(),
+                    "the program's answer has a member other than outputs, state and message".to_owned()
                 );
             }
         }
@@ -185,9 +175,7 @@ fn has_nul(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains('\0'),
         Value::Array(items) => items.iter().any(has_nul),
-        Value::Object(members) => members
-            .iter()
-            .any(|(name, member)| name.contains('\0') || has_nul(member)),
+        Value::Object(members) => members.iter().any(|(name, member)| name.contains('\0') || has_nul(member)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
@@ -239,48 +227,29 @@ mod tests {
         ] {
             assert!(matches!(outcome(0, answer), Outcome::CannotTell(_)), "{answer}");
         }
-        let cut = Run {
-            end: End::Exited(Some(0)),
-            answer: None,
-            last_line: None,
-        };
-        assert!(matches!(
-            cut.outcome(&BTreeSet::new(), true),
-            Outcome::CannotTell(_)
-        ));
-        assert_eq!(
-            ran(0, " \n").outcome(&BTreeSet::new(), false),
-            Outcome::Done(Object::new())
-        );
+        let cut = Run { end: End::Exited(Some(0)), answer: None, last_line: None };
+        assert!(matches!(cut.outcome(&BTreeSet::new(), true), Outcome::CannotTell(_)));
+        assert_eq!(ran(0, " \n").outcome(&BTreeSet::new(), false), Outcome::Done(Object::new()));
     }
 
     #[test]
     fn an_observation_needs_a_state_that_is_known() {
         let seen = |code, answer| ran(code, answer).observation(&BTreeSet::new());
         assert_eq!(seen(0, r#"{"state":"absent"}"#), Observation::Absent);
-        assert_eq!(
-            seen(0, r#"{"state":"foreign","outputs":{}}"#),
-            Observation::Foreign
-        );
+        assert_eq!(seen(0, r#"{"state":"foreign","outputs":{}}"#), Observation::Foreign);
         assert!(
             matches!(seen(0, r#"{"state":"present","outputs":{"a":1}}"#), Observation::Ours(o) if o["a"] == 1)
         );
         for answer in [r#"{"state":"unknown"}"#, r#"{"state":"there"}"#, "{}", ""] {
             assert!(matches!(seen(0, answer), Observation::CannotTell(_)), "{answer}");
         }
-        assert!(matches!(
-            seen(1, r#"{"state":"absent"}"#),
-            Observation::CannotTell(_)
-        ));
+        assert!(matches!(seen(1, r#"{"state":"absent"}"#), Observation::CannotTell(_)));
     }
 
     #[test]
     fn a_message_shows_no_secret() {
         let secret = BTreeSet::from(["password".to_owned()]);
-        let run = ran(
-            1,
-            r#"{"outputs":{"password":"hunter2"},"message":"hunter2 is taken"}"#,
-        );
+        let run = ran(1, r#"{"outputs":{"password":"hunter2"},"message":"hunter2 is taken"}"#);
         assert!(
             matches!(run.outcome(&secret, true), Outcome::Failed(why) if why.ends_with(": *** is taken"))
         );

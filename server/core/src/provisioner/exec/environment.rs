@@ -64,9 +64,7 @@ pub(super) fn of(job: &Job, state: &Path) -> Vec<(OsString, OsString)> {
 /// The variable of a parameter; none for a name that no shell could spell.
 pub(crate) fn variable(parameter: &str) -> Option<String> {
     let plain = parameter.len() <= 64
-        && parameter
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
+        && parameter.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
     let upper = || parameter.to_ascii_uppercase().replace(['-', '.'], "_");
     (plain && !parameter.is_empty()).then(|| format!("{PARAMETER}{}", upper()))
 }
@@ -125,19 +123,13 @@ mod tests {
         }
         assert_eq!(get("KEYTURN_PARAM_LONG"), None);
         assert_eq!(get("KEYTURN_REQUEST_ID"), Some(job.request_id.to_string()));
-        let ours = variables
-            .iter()
-            .filter(|(name, _)| name.to_str().unwrap().starts_with("KEYTURN_"))
-            .count();
+        let ours =
+            variables.iter().filter(|(name, _)| name.to_str().unwrap().starts_with("KEYTURN_")).count();
         assert_eq!(
             variables.len() - ours,
             variables
                 .iter()
-                .filter(|(name, _)| {
-                    ["PATH", "HOME", "LANG", "TMPDIR"]
-                        .iter()
-                        .any(|known| name == known)
-                })
+                .filter(|(name, _)| { ["PATH", "HOME", "LANG", "TMPDIR"].iter().any(|known| name == known) })
                 .count()
         );
     }

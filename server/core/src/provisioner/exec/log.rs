@@ -49,10 +49,7 @@ impl Masks {
         let mut places: Vec<(usize, usize)> = self
             .secrets
             .iter()
-            .flat_map(|secret| {
-                text.match_indices(secret.as_str())
-                    .map(|(at, found)| (at, at + found.len()))
-            })
+            .flat_map(|secret| text.match_indices(secret.as_str()).map(|(at, found)| (at, at + found.len())))
             .filter(|(start, _)| *start < limit)
             .collect();
         places.sort_unstable();
@@ -131,18 +128,12 @@ pub(super) async fn stream(
         if text.is_empty() {
             continue;
         }
-        let text = if hidden {
-            MASK.to_owned()
-        } else {
-            masks.masked(&text, MAX_LINE)
-        };
+        let text = if hidden { MASK.to_owned() } else { masks.masked(&text, MAX_LINE) };
         sent += 1;
         if sent <= MAX_LINES {
             let _ = log.send(text.clone()).await;
         } else if sent == MAX_LINES + 1 {
-            let _ = log
-                .send(format!("only the first {MAX_LINES} lines of a run are kept"))
-                .await;
+            let _ = log.send(format!("only the first {MAX_LINES} lines of a run are kept")).await;
         }
         last = Some(text);
     }
@@ -152,15 +143,7 @@ pub(super) async fn stream(
 fn readable(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     let text = text.trim_end();
-    text.chars()
-        .map(|c| {
-            if c.is_control() && c != '\t' {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
-        .collect()
+    text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -219,9 +202,6 @@ mod tests {
     #[tokio::test]
     async fn a_private_key_is_never_shown_even_when_it_is_new() {
         let text = b"a\n-----BEGIN PRIVATE KEY-----\nMIGH\n-----END PRIVATE KEY-----\nb\n";
-        assert_eq!(
-            lines(text, &Masks::default()).await.0,
-            ["a", "***", "***", "***", "b"]
-        );
+        assert_eq!(lines(text, &Masks::default()).await.0, ["a", "***", "***", "***", "b"]);
     }
 }

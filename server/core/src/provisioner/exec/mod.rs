@@ -52,10 +52,7 @@ pub struct Site {
 impl Site {
     /// This very binary as the guard, and `offerings` in the data folder for what programs keep.
     pub fn of_this_binary(data: &Path) -> io::Result<Self> {
-        Ok(Self {
-            guard: std::env::current_exe()?,
-            state: std::path::absolute(data)?.join("offerings"),
-        })
+        Ok(Self { guard: std::env::current_exe()?, state: std::path::absolute(data)?.join("offerings") })
     }
 }
 
@@ -82,28 +79,13 @@ impl Exec {
         secret_outputs: BTreeSet<String>,
     ) -> Self {
         let state = site.state.join(offering.as_str());
-        Self {
-            guard: site.guard.clone(),
-            program,
-            folder,
-            state,
-            timeout,
-            secret_outputs,
-        }
+        Self { guard: site.guard.clone(), program, folder, state, timeout, secret_outputs }
     }
 
     async fn run(&self, operation: &'static str, job: &Job, context: &Context) -> Run {
-        let not_started = |why: String| Run {
-            end: End::NotStarted(why),
-            answer: None,
-            last_line: None,
-        };
+        let not_started = |why: String| Run { end: End::NotStarted(why), answer: None, last_line: None };
         if context.stop.is_cancelled() {
-            return Run {
-                end: End::Stopped,
-                answer: None,
-                last_line: None,
-            };
+            return Run { end: End::Stopped, answer: None, last_line: None };
         }
         let mut guard = match self.start(operation, job).await {
             Ok(guard) => guard,
@@ -152,26 +134,14 @@ impl Exec {
             answer = timeout(PIPE_GRACE, &mut answering).await.ok();
         }
         if last_line.is_none() {
-            let grace = if matches!(end, End::Exited(_)) {
-                LOG_GRACE
-            } else {
-                PIPE_GRACE
-            };
+            let grace = if matches!(end, End::Exited(_)) { LOG_GRACE } else { PIPE_GRACE };
             last_line = timeout(grace, &mut logging).await.ok();
         }
-        Run {
-            end,
-            answer: answer.flatten(),
-            last_line: last_line.flatten(),
-        }
+        Run { end, answer: answer.flatten(), last_line: last_line.flatten() }
     }
 
     async fn start(&self, operation: &'static str, job: &Job) -> io::Result<Child> {
-        tokio::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.state)
-            .await?;
+        tokio::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.state).await?;
         Command::new(&self.guard)
             .args(["exec-guard", "--"])
             .arg(&self.program)
@@ -220,10 +190,8 @@ async fn read_answer(mut stdout: impl AsyncRead + Unpin) -> Option<Vec<u8>> {
 
 /// Ends the guard's own process group, which holds the program when something else stands in for the guard.
 async fn kill(guard: &mut Child) {
-    if let Some(group) = guard
-        .id()
-        .and_then(|id| i32::try_from(id).ok())
-        .and_then(rustix::process::Pid::from_raw)
+    if let Some(group) =
+        guard.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw)
     {
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }
@@ -233,21 +201,15 @@ async fn kill(guard: &mut Child) {
 #[async_trait]
 impl Provisioner for Exec {
     async fn observe(&self, job: &Job, context: &Context) -> Observation {
-        self.run("observe", job, context)
-            .await
-            .observation(&self.secret_outputs)
+        self.run("observe", job, context).await.observation(&self.secret_outputs)
     }
 
     async fn apply(&self, job: &Job, context: &Context) -> Outcome {
-        self.run("apply", job, context)
-            .await
-            .outcome(&self.secret_outputs, true)
+        self.run("apply", job, context).await.outcome(&self.secret_outputs, true)
     }
 
     async fn destroy(&self, job: &Job, context: &Context) -> Outcome {
-        self.run("destroy", job, context)
-            .await
-            .outcome(&self.secret_outputs, false)
+        self.run("destroy", job, context).await.outcome(&self.secret_outputs, false)
     }
 }
 

@@ -10,9 +10,7 @@ struct Place {
 
 impl Place {
     fn with(program: &str) -> Self {
-        let place = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
+        let place = Self { folder: tempfile::tempdir().unwrap() };
         stand_in_guard(place.folder.path());
         script(&place.folder.path().join("provision"), program);
         place
@@ -20,10 +18,7 @@ impl Place {
 
     fn exec(&self, timeout: Duration) -> Exec {
         let at = self.folder.path();
-        let site = Site {
-            guard: at.join("guard"),
-            state: at.join("state"),
-        };
+        let site = Site { guard: at.join("guard"), state: at.join("state") };
         let name = Name::parse("vm").unwrap();
         Exec::new(
             &site,
@@ -47,9 +42,7 @@ async fn a_program_gets_its_job_and_its_answer_and_log_come_back() {
     let ((context, mut log), mut job) = (context(), job("vm-one", json!({"size": "small"})));
     job.outputs.insert("password".to_owned(), "hunter2".into());
     let outcome = place.exec(LONG).apply(&job, &context).await;
-    let Outcome::Done(outputs) = outcome else {
-        panic!("{outcome:?}")
-    };
+    let Outcome::Done(outputs) = outcome else { panic!("{outcome:?}") };
     assert_eq!(json!(outputs), json!({"size": "small", "env": "none"}));
     assert_eq!(log.recv().await.unwrap(), "for vm-one");
     let masked = log.recv().await.unwrap();
@@ -68,10 +61,7 @@ async fn a_program_that_runs_too_long_is_ended_and_nobody_can_tell() {
     let place = Place::with("sleep 60 & sleep 60");
     let (context, _log) = context();
     let began = Instant::now();
-    let outcome = place
-        .exec(Duration::from_millis(200))
-        .apply(&job("vm-one", json!({})), &context)
-        .await;
+    let outcome = place.exec(Duration::from_millis(200)).apply(&job("vm-one", json!({})), &context).await;
     assert_eq!(outcome, Outcome::CannotTell("timed out".to_owned()));
     assert!(began.elapsed() < GUARD_GRACE + Duration::from_secs(5));
 }
@@ -79,14 +69,8 @@ async fn a_program_that_runs_too_long_is_ended_and_nobody_can_tell() {
 #[tokio::test]
 async fn a_stopped_program_says_so_even_while_nobody_takes_its_log() {
     let place = Place::with("while :; do echo line >&2; done");
-    let (stop, (log, _kept)) = (
-        tokio_util::sync::CancellationToken::new(),
-        tokio::sync::mpsc::channel(1),
-    );
-    let context = Context {
-        stop: stop.clone(),
-        log,
-    };
+    let (stop, (log, _kept)) = (tokio_util::sync::CancellationToken::new(), tokio::sync::mpsc::channel(1));
+    let context = Context { stop: stop.clone(), log };
     let stopping = async {
         sleep(Duration::from_millis(200)).await;
         stop.cancel();
@@ -104,24 +88,12 @@ async fn a_stopped_program_says_so_even_while_nobody_takes_its_log() {
 async fn a_killed_program_and_an_endless_answer_tell_nothing() {
     let (context, _log) = context();
     let job = job("vm-one", json!({}));
-    let killed = Place::with("kill -KILL $$")
-        .exec(LONG)
-        .apply(&job, &context)
-        .await;
+    let killed = Place::with("kill -KILL $$").exec(LONG).apply(&job, &context).await;
     assert!(matches!(killed, Outcome::CannotTell(_)), "{killed:?}");
-    let endless = Place::with("head -c 3000000 /dev/zero")
-        .exec(LONG)
-        .apply(&job, &context)
-        .await;
+    let endless = Place::with("head -c 3000000 /dev/zero").exec(LONG).apply(&job, &context).await;
     assert!(matches!(endless, Outcome::CannotTell(_)), "{endless:?}");
-    let failed = Place::with("echo 'no room' >&2; exit 9")
-        .exec(LONG)
-        .apply(&job, &context)
-        .await;
-    assert_eq!(
-        failed,
-        Outcome::Failed("the program ended with exit code 9: no room".to_owned())
-    );
+    let failed = Place::with("echo 'no room' >&2; exit 9").exec(LONG).apply(&job, &context).await;
+    assert_eq!(failed, Outcome::Failed("the program ended with exit code 9: no room".to_owned()));
     let silent = Place::with("exit 0").exec(LONG).destroy(&job, &context).await;
     assert!(matches!(silent, Outcome::Done(_)), "{silent:?}");
 }
@@ -132,8 +104,5 @@ async fn a_guard_that_cannot_be_started_is_worth_another_try() {
     fs::remove_file(place.folder.path().join("guard")).unwrap();
     let (context, _log) = context();
     let outcome = place.exec(LONG).apply(&job("vm-one", json!({})), &context).await;
-    assert!(
-        matches!(&outcome, Outcome::Retryable(why) if !why.contains('/')),
-        "{outcome:?}"
-    );
+    assert!(matches!(&outcome, Outcome::Retryable(why) if !why.contains('/')), "{outcome:?}");
 }
