@@ -15,6 +15,8 @@ pub mod secret;
 pub mod service;
 pub mod settings;
 pub mod store;
+#[cfg(test)]
+mod testing;
 mod throttle;
 mod worker;
 

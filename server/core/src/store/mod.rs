@@ -464,9 +464,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         now: Moment,
     ) -> StoreResult<Held>;
     /// Gives a run back, to be taken again at `due`; `failed_try` counts a try that ended without a result.
+    /// A wait until `due` is for who still means `meant`: where somebody decided otherwise meanwhile, it is due at once.
     async fn give_back(
         &self,
         hold: Hold,
+        meant: Intent,
         due: Moment,
         failed_try: bool,
         entry: Option<EventEntry>,

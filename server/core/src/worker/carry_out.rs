@@ -12,7 +12,7 @@ use domain::{
     view::{EventEntry, Object},
 };
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 /// How many log lines may wait to be written; a program that is faster waits.
@@ -39,9 +39,9 @@ enum Verdict {
 }
 
 /// Carries a run out, as far as it comes, and writes down how it ended.
-pub(super) async fn carry_out(portal: Arc<Inner>, run: Run, shutdown: CancellationToken) {
+pub(super) async fn carry_out(portal: Arc<Inner>, run: Run, taken: Instant, shutdown: CancellationToken) {
     let hold = run.hold();
-    let lease = Lease::keep(Arc::clone(&portal), hold, &shutdown);
+    let lease = Lease::keep(Arc::clone(&portal), hold, taken, &shutdown);
     let written = if let Some(offering) = portal.catalog.get(&run.request.view.offering) {
         let attempt = Attempt { portal: &portal, run: &run, offering, lease: &lease };
         attempt.carry_out(&shutdown).await
@@ -79,7 +79,11 @@ impl Attempt<'_> {
             if shutdown.is_cancelled() {
                 let entry = EventEntry::Step { step: "stop".into(), detail: "the portal shuts down".into() };
                 let now = self.portal.clock.now();
-                return self.portal.store.give_back(self.hold(), now, false, Some(entry), now).await;
+                return self
+                    .portal
+                    .store
+                    .give_back(self.hold(), self.run.intent, now, false, Some(entry), now)
+                    .await;
             }
             // Not shut down and not lost: the request was canceled while its program ran.
             verdict = self.undo(RequestState::Canceled, None).await?;
@@ -119,8 +123,10 @@ impl Attempt<'_> {
         if self.lease.stop.is_cancelled() {
             return Ok(Verdict::Stopped);
         }
-        if self.mark("apply").await? == Held::Lost {
-            return Ok(Verdict::Stopped);
+        match self.mark("apply").await? {
+            Held::Yes(Intent::Cancel) => return self.undo(RequestState::Canceled, None).await,
+            Held::Yes(_) => {}
+            Held::Lost => return Ok(Verdict::Stopped),
         }
         let outcome =
             self.call(async |job, context| self.offering.provisioner.apply(job, context).await).await;
@@ -309,7 +315,10 @@ impl Attempt<'_> {
             step: "retry".into(),
             detail: cut(&format!("again in {:.1} s: {why}", wait.as_secs_f64())),
         };
-        self.portal.store.give_back(self.hold(), now.plus(wait), true, Some(entry), now).await
+        self.portal
+            .store
+            .give_back(self.hold(), self.run.intent, now.plus(wait), true, Some(entry), now)
+            .await
     }
 
     fn success(&self, outputs: Object) -> Ending {

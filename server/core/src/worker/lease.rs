@@ -2,7 +2,7 @@
 
 use crate::{
     service::Inner,
-    store::{Held, Hold, Intent},
+    store::{Held, Hold, Intent, changes::Listener},
 };
 use std::{
     sync::{
@@ -27,12 +27,14 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// Begins to renew. `stop` fires when the request is to be canceled, when the portal shuts down, or when the lease
-    /// cannot be renewed and is about to end.
-    pub(super) fn keep(portal: Arc<Inner>, hold: Hold, shutdown: &CancellationToken) -> Self {
+    /// Begins to renew a lease that began at `taken`. `stop` fires when the request is to be canceled, when the portal
+    /// shuts down, or when the lease cannot be renewed and is about to end.
+    pub(super) fn keep(portal: Arc<Inner>, hold: Hold, taken: Instant, shutdown: &CancellationToken) -> Self {
         let stop = shutdown.child_token();
         let lost = Arc::new(AtomicBool::new(false));
-        let renewing = tokio::spawn(renew(portal, hold, stop.clone(), Arc::clone(&lost)));
+        // Listens before anything is begun, so that no cancellation falls between.
+        let listener = portal.store.changes().listen();
+        let renewing = tokio::spawn(renew(portal, hold, taken, listener, stop.clone(), Arc::clone(&lost)));
         Self { stop, lost, renewing }
     }
 
@@ -48,18 +50,30 @@ impl Drop for Lease {
     }
 }
 
-async fn renew(portal: Arc<Inner>, hold: Hold, stop: CancellationToken, lost: Arc<AtomicBool>) {
+async fn renew(
+    portal: Arc<Inner>,
+    hold: Hold,
+    taken: Instant,
+    mut listener: Listener,
+    stop: CancellationToken,
+    lost: Arc<AtomicBool>,
+) {
     let lease = portal.settings.lease;
-    let mut listener = portal.store.changes().listen();
-    let mut good_until = Instant::now() + lease;
+    // A quarter of the lease is left for the program to be stopped in.
+    let safe = lease - lease / 4;
+    let mut stop_at = taken + safe;
+    // A third of the lease leaves room for more tries before the work has to stop.
+    let mut wait = lease / 3;
     loop {
-        // A third of the lease leaves two more tries before the work has to stop.
-        listener.change_of(hold.request, lease / 3).await;
-        let renewal = portal.store.renew(hold, portal.clock.now().plus(lease));
+        let left = stop_at.saturating_duration_since(Instant::now());
+        listener.change_of(hold.request, wait.min(left)).await;
         let begun = Instant::now();
-        match tokio::time::timeout(lease / 3, renewal).await {
+        let renewal = portal.store.renew(hold, portal.clock.now().plus(lease));
+        // Another that waits for the same database must not keep the work going past its lease.
+        match tokio::time::timeout_at(stop_at.min(begun + lease / 3), renewal).await {
             Ok(Ok(Held::Yes(intent))) => {
-                good_until = begun + lease;
+                stop_at = begun + safe;
+                wait = lease / 3;
                 if intent == Intent::Cancel {
                     stop.cancel();
                 }
@@ -69,10 +83,16 @@ async fn renew(portal: Arc<Inner>, hold: Hold, stop: CancellationToken, lost: Ar
                 stop.cancel();
                 return;
             }
-            Ok(Err(error)) => tracing::warn!(%error, request = %hold.request, "a lease was not renewed"),
-            Err(_) => tracing::warn!(request = %hold.request, "a lease was not renewed in time"),
+            Ok(Err(error)) => {
+                wait = lease / 10;
+                tracing::warn!(%error, request = %hold.request, "a lease was not renewed");
+            }
+            Err(_) => {
+                wait = lease / 10;
+                tracing::warn!(request = %hold.request, "a lease was not renewed in time");
+            }
         }
-        if Instant::now() + lease / 4 >= good_until {
+        if Instant::now() >= stop_at {
             lost.store(true, Ordering::Release);
             stop.cancel();
             return;

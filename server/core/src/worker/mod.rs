@@ -11,7 +11,7 @@ mod tests;
 use crate::{service::Inner, store::Arrived};
 use domain::id::TokenId;
 use std::{collections::HashSet, sync::Arc, time::Duration};
-use tokio::{sync::mpsc, task::JoinSet};
+use tokio::{sync::mpsc, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 /// How long an idle worker relies on being woken before it looks by itself.
@@ -51,12 +51,15 @@ async fn work(portal: Arc<Inner>, number: usize, shutdown: CancellationToken) {
     portal.ids.fill(&mut random);
     let owner = format!("{:016x}-{number}", u64::from_le_bytes(random));
     while !shutdown.is_cancelled() {
+        // The lease is reckoned from before it was asked for.
+        let asked = Instant::now();
         let taken = portal.store.take_run(&owner, portal.clock.now(), portal.settings.lease).await;
         match taken {
             Ok(Some(run)) => {
                 // A task of its own: a provisioner that panics costs one run, which its lease gives to another.
                 let carried =
-                    tokio::spawn(carry_out::carry_out(Arc::clone(&portal), run, shutdown.clone())).await;
+                    tokio::spawn(carry_out::carry_out(Arc::clone(&portal), run, asked, shutdown.clone()))
+                        .await;
                 if let Err(error) = carried {
                     tracing::error!(%error, "carrying out a run ended by a fault; its lease will end");
                 }

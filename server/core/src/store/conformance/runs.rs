@@ -28,7 +28,10 @@ pub(super) async fn a_worker_that_lost_its_lease_writes_nothing(bench: Bench) {
     let log = || vec![EventEntry::Log { line: "stale".into() }];
     assert_eq!(bench.store.renew(lost, later.plus(LEASE)).await.unwrap(), Held::Lost);
     assert_eq!(bench.store.note(lost, log(), true, later).await.unwrap(), Held::Lost);
-    assert_eq!(bench.store.give_back(lost, later, true, None, later).await.unwrap(), Held::Lost);
+    assert_eq!(
+        bench.store.give_back(lost, Intent::Apply, later, true, None, later).await.unwrap(),
+        Held::Lost
+    );
     assert_eq!(bench.ended(lost, RequestState::Failed, later).await, Held::Lost);
     assert_eq!(bench.state(id).await, RequestState::Running);
     let events = bench.store.events(id, 0, 100).await.unwrap();
@@ -44,7 +47,7 @@ pub(super) async fn a_run_given_back_waits_for_its_time(bench: Bench) {
     let run = bench.taken("w1", now).await;
     let due = now.plus(Duration::from_secs(5));
     assert_eq!(
-        bench.store.give_back(run.hold(), due, true, None, now).await.unwrap(),
+        bench.store.give_back(run.hold(), Intent::Apply, due, true, None, now).await.unwrap(),
         Held::Yes(Intent::Apply)
     );
     assert_eq!(bench.store.next_due().await.unwrap(), Some(due));
@@ -116,10 +119,15 @@ pub(super) async fn canceling_a_started_run_tells_its_worker(bench: Bench) {
     assert_eq!(bench.state(id).await, RequestState::Running, "until its worker has stopped it");
     assert_eq!(bench.store.renew(run.hold(), now.plus(LEASE)).await.unwrap(), Held::Yes(Intent::Cancel));
     // Given back meanwhile, it does not wait for a back-off.
-    bench.store.give_back(run.hold(), now.plus(LEASE), true, None, now).await.unwrap();
+    bench.store.give_back(run.hold(), Intent::Apply, now.plus(LEASE), true, None, now).await.unwrap();
     let again = bench.taken("w", now).await;
     assert_eq!(again.intent, Intent::Cancel);
-    bench.ended(again.hold(), RequestState::Succeeded, now).await;
+    // Once that is what is being done, a wait is a wait.
+    let later = now.plus(LEASE);
+    bench.store.give_back(again.hold(), Intent::Cancel, later, true, None, now).await.unwrap();
+    assert_eq!(bench.store.next_due().await.unwrap(), Some(later));
+    let again = bench.taken("w", later).await;
+    bench.ended(again.hold(), RequestState::Succeeded, later).await;
     let late =
         bench.store.submit(bench.decision(scope("c2"), Operation::Cancel, Effect::Cancel(id))).await.unwrap();
     assert!(matches!(late, Submitted::Undecidable(RequestState::Succeeded)));

@@ -10,8 +10,9 @@ mod submit;
 mod writer;
 
 use super::{
-    Arrived, AuditEntry, Claim, Ending, Held, Hold, Made, NewPrincipal, Principal, RequestList, Run, Scope,
-    Store, StoreError, StoreResult, StoredRequest, StoredResource, Submission, Submitted, changes::Changes,
+    Arrived, AuditEntry, Claim, Ending, Held, Hold, Intent, Made, NewPrincipal, Principal, RequestList, Run,
+    Scope, Store, StoreError, StoreResult, StoredRequest, StoredResource, Submission, Submitted,
+    changes::Changes,
 };
 use async_trait::async_trait;
 use domain::{
@@ -235,6 +236,7 @@ impl Store for Sqlite {
     async fn give_back(
         &self,
         hold: Hold,
+        meant: Intent,
         due: Moment,
         failed_try: bool,
         entry: Option<EventEntry>,
@@ -242,7 +244,9 @@ impl Store for Sqlite {
     ) -> StoreResult<Held> {
         let still = self
             .write(Box::new(move |connection| {
-                Box::pin(async move { runs::give_back(connection, hold, due, failed_try, entry, now).await })
+                Box::pin(async move {
+                    runs::give_back(connection, (hold, meant), due, failed_try, entry, now).await
+                })
             }))
             .await?;
         self.changes.changed(hold.request);

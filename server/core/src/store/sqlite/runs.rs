@@ -168,7 +168,7 @@ pub(super) async fn note(
 /// Gives the run back.
 pub(super) async fn give_back(
     connection: &mut SqliteConnection,
-    hold: Hold,
+    (hold, meant): (Hold, Intent),
     due: Moment,
     failed_try: bool,
     entry: Option<EventEntry>,
@@ -177,7 +177,7 @@ pub(super) async fn give_back(
     let still = check(connection, hold).await?;
     if let Held::Yes(intent) = still {
         // Somebody changed their mind meanwhile: that does not wait for a back-off.
-        let due = if intent == Intent::Apply { due } else { now };
+        let due = if intent == meant { due } else { now };
         let done =
             sqlx::query("UPDATE run SET owner = NULL, due_at = $1, tries = tries + $2 WHERE request = $3")
                 .bind(due.millis())

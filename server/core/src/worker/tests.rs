@@ -1,0 +1,7 @@
+//! The worker's promises, kept over a real database through the portal's own door.
+
+mod cancel;
+mod endings;
+mod leases;
+mod outputs;
+mod recovery;
