@@ -11,7 +11,7 @@ pub struct Moment(i64);
 impl Moment {
     /// From milliseconds since 1970-01-01T00:00:00Z.
     #[must_use]
-    pub fn from_millis(millis: i64) -> Self {
+    pub const fn from_millis(millis: i64) -> Self {
         Self(millis)
     }
 

@@ -20,10 +20,6 @@ const SHORTEST_PASSWORD: usize = 10;
 /// The most bytes of a password; hashing longer ones would be a way to keep the server busy.
 const LONGEST_PASSWORD: usize = 1024;
 
-fn peer(from: Option<IpAddr>) -> String {
-    from.map_or_else(|| "peer:unknown".to_owned(), |address| format!("peer:{address}"))
-}
-
 fn not_authenticated() -> Error {
     Error::new(ProblemKind::NotAuthenticated, "Send a valid token as Authorization: Bearer, or log in.")
 }
@@ -39,12 +35,11 @@ fn check_password(password: &str) -> Result<()> {
 impl Portal {
     /// The caller of a bearer token.
     pub async fn authenticate(&self, token: &str, from: Option<IpAddr>) -> Result<Caller> {
-        let (now, source) = (self.0.clock.now(), peer(from));
+        let now = self.0.clock.now();
         let found = self.0.store.token(secret::token_digest(token), now).await?;
         let Some((principal, id, label)) = found else {
             // Braked only once known to be wrong: a good token gets in whatever its neighbours try.
-            self.0.throttle.check(&source, now)?;
-            self.0.throttle.wrong(&source, now);
+            self.0.throttle.wrong_guess(from, now)?;
             return Err(not_authenticated());
         };
         // The last use is a convenience; when many wait it is left out.
@@ -61,13 +56,7 @@ impl Portal {
 
     /// Checks a name and password.
     pub async fn log_in(&self, name: &str, password: &str, from: Option<IpAddr>) -> Result<Caller> {
-        let now = self.0.clock.now();
-        // A name is cut for the count only; nobody has one this long.
-        let account = format!("account:{}", name.chars().take(64).collect::<String>());
-        let sources = [account, peer(from)];
-        for source in &sources {
-            self.0.throttle.check(source, now)?;
-        }
+        self.0.throttle.log_in(name, from, self.0.clock.now())?;
         let principal = if password.len() <= LONGEST_PASSWORD {
             self.0.store.principal_by_name(name).await?
         } else {
@@ -80,15 +69,10 @@ impl Portal {
             .map_err(Error::internal)?;
         match principal {
             Some(principal) if fits => {
-                self.0.throttle.right(&sources[0]);
+                self.0.throttle.logged_in(name, from);
                 Ok(caller(principal, Credential::Session, Channel::Form, from))
             }
-            _ => {
-                for source in &sources {
-                    self.0.throttle.wrong(source, now);
-                }
-                Err(Error::new(ProblemKind::InvalidCredentials, "Name or password is wrong."))
-            }
+            _ => Err(Error::new(ProblemKind::InvalidCredentials, "Name or password is wrong.")),
         }
     }
 
@@ -111,10 +95,9 @@ impl Portal {
         team: &str,
         from: Option<IpAddr>,
     ) -> Result<Caller> {
-        let (now, source) = (self.0.clock.now(), peer(from));
-        self.0.throttle.check(&source, now)?;
+        let now = self.0.clock.now();
         if !bool::from(link.as_bytes().ct_eq(self.0.set_up_link.as_bytes())) {
-            self.0.throttle.wrong(&source, now);
+            self.0.throttle.wrong_guess(from, now)?;
             return Err(Error::new(ProblemKind::SetupDone, ProblemKind::SetupDone.help()));
         }
         let team = Name::parse(team).map_err(|error| Error::field("/team", error))?;
