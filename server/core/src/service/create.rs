@@ -1,6 +1,6 @@
 //! A new request for a new resource.
 
-use super::{Arrival, Inner, Portal, read::visible_team, schema_digest};
+use super::{Arrival, Inner, Portal, schema_digest};
 use crate::{
     Answer, AnswerKind, Answered, Caller, Error, Result,
     catalog::{Offering, ParameterSchema},
@@ -232,8 +232,14 @@ impl Portal {
     ) -> Result<Answered> {
         let key = arrival.key()?;
         let sent = Sent::read(&body, labels)?;
-        let team = visible_team(caller, team)?;
         let now = self.0.clock.now();
+        let team = match self.0.visible_team(caller, team).await {
+            Ok(visible) => visible,
+            Err(error) => {
+                self.0.record_unseen(caller, team, key, Operation::Create, &error).await;
+                return Err(error);
+            }
+        };
         let mut arrived = self.0.arrived(caller, team.as_str(), key, Operation::Create, now);
         if let Ok(correlation) = sent.text("", "correlation_id") {
             arrived.correlation_id =

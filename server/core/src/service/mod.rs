@@ -4,6 +4,8 @@ mod create;
 mod decide;
 mod people;
 mod read;
+#[cfg(test)]
+mod tests;
 mod tokens;
 
 pub use read::{RequestQuery, Scope as ListOf};
@@ -220,11 +222,30 @@ impl Inner {
                     SubmissionOutcome::Refused
                 };
                 arrived.problem = Some(error.kind.slug());
-                arrived.request = error.request.filter(|_| error.kind == KeyReused);
+                if error.kind == KeyReused {
+                    arrived.request = error.request;
+                }
             }
         }
         if self.arrivals.try_send(arrived).is_err() {
             tracing::warn!("the history of repeats is behind; one arrival was not written down");
+        }
+    }
+
+    /// Writes down that somebody repeated an own key whose request it may no longer see. Nothing is kept of senders who
+    /// never could.
+    pub(crate) async fn record_unseen(
+        &self,
+        caller: &Caller,
+        team: &str,
+        key: SubmissionKey,
+        operation: Operation,
+        error: &Error,
+    ) {
+        let mut arrived = self.arrived(caller, team, key, operation, self.clock.now());
+        if let Ok(Some(claim)) = self.store.claim(&arrived.scope).await {
+            arrived.request = claim.request;
+            self.record(arrived, &Err(error.clone()), false);
         }
     }
 

@@ -77,13 +77,16 @@ impl Default for RequestQuery {
     }
 }
 
-/// The team, if the caller may see it.
-pub(super) fn visible_team(caller: &Caller, team: &str) -> Result<Name> {
-    let team = Name::parse(team).map_err(|_| Error::not_found())?;
-    if caller.may(TeamAct::See, &team) { Ok(team) } else { Err(Error::not_found()) }
-}
-
 impl Inner {
+    /// The team, if there is one and the caller may see it.
+    pub(crate) async fn visible_team(&self, caller: &Caller, team: &str) -> Result<Name> {
+        let team = Name::parse(team).map_err(|_| Error::not_found())?;
+        let belongs = caller.teams.iter().any(|(known, _)| *known == team);
+        // Administrators see every team, but only those that there are.
+        let visible = caller.may(TeamAct::See, &team) && (belongs || self.store.has_team(&team).await?);
+        if visible { Ok(team) } else { Err(Error::not_found()) }
+    }
+
     /// The request, if the caller may see it.
     pub(crate) async fn visible_request(&self, caller: &Caller, id: &str) -> Result<StoredRequest> {
         let id: RequestId = id.parse().map_err(|_| Error::not_found())?;
@@ -197,7 +200,7 @@ impl Portal {
     /// A page of requests, newest first.
     pub async fn requests(&self, caller: &Caller, query: RequestQuery) -> Result<Page<RequestView>> {
         let scope = match &query.scope {
-            Scope::Team(team) => ListScope::Team(visible_team(caller, team)?),
+            Scope::Team(team) => ListScope::Team(self.0.visible_team(caller, team).await?),
             Scope::Mine => ListScope::RequestedBy(caller.id),
             Scope::All if caller.is_admin() => ListScope::All,
             Scope::All => ListScope::Teams(caller.teams.iter().map(|(team, _)| team.clone()).collect()),
@@ -236,7 +239,7 @@ impl Portal {
     /// "Did my request happen?": the request of the caller's own key.
     pub async fn look_up(&self, caller: &Caller, team: &str, key: &[u8]) -> Result<RequestView> {
         let key = SubmissionKey::parse(key)?;
-        let team = visible_team(caller, team)?;
+        let team = self.0.visible_team(caller, team).await?;
         let scope = KeyScope { team: team.to_string(), principal: caller.id, key };
         match guard::look_up(self.0.store.as_ref(), &scope).await? {
             Some((_, Some(request))) if caller.may(TeamAct::See, &request.view.team) => Ok(request.view),
@@ -252,7 +255,7 @@ impl Portal {
         size: u32,
         cursor: Option<String>,
     ) -> Result<Page<ResourceView>> {
-        let team = visible_team(caller, team)?;
+        let team = self.0.visible_team(caller, team).await?;
         Ok(self.0.store.resources(&team, place(cursor.as_deref())?, page_size(size)?).await?)
     }
 
@@ -264,7 +267,7 @@ impl Portal {
         kind: &str,
         name: &str,
     ) -> Result<ResourceView> {
-        let team = visible_team(caller, team)?;
+        let team = self.0.visible_team(caller, team).await?;
         Ok(self.0.store.resource(&team, kind, name).await?.ok_or_else(Error::not_found)?.view)
     }
 
@@ -277,7 +280,7 @@ impl Portal {
         name: &str,
         output: &str,
     ) -> Result<String> {
-        let team = visible_team(caller, team)?;
+        let team = self.0.visible_team(caller, team).await?;
         let resource = self.0.store.resource(&team, kind, name).await?.ok_or_else(Error::not_found)?;
         caller.must(TeamAct::Reveal, &team)?;
         let secrets =

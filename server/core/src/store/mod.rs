@@ -487,6 +487,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     async fn add_principal(&self, principal: NewPrincipal, now: Moment) -> StoreResult<Made>;
     /// Makes a team.
     async fn add_team(&self, name: &Name, now: Moment) -> StoreResult<Made>;
+    /// Whether there is a team of this name.
+    async fn has_team(&self, name: &Name) -> StoreResult<bool>;
     /// Makes a principal and its team at once if there is no administrator yet; whether it did.
     async fn set_up(&self, principal: NewPrincipal, now: Moment) -> StoreResult<Made>;
     /// Whether there is an administrator.

@@ -167,7 +167,8 @@ impl Store for Sqlite {
     }
 
     async fn requests(&self, list: RequestList) -> StoreResult<Page<RequestView>> {
-        lists::requests(&mut *self.readers.acquire().await?, &list).await
+        // One transaction, so that rows and counts are of the same moment.
+        lists::requests(&mut *self.readers.begin().await?, &list).await
     }
 
     async fn events(&self, request: RequestId, after: i64, limit: u32) -> StoreResult<Vec<EventView>> {
@@ -175,7 +176,8 @@ impl Store for Sqlite {
     }
 
     async fn submissions(&self, request: RequestId) -> StoreResult<SubmissionsView> {
-        arrivals::of_request(&mut *self.readers.acquire().await?, request).await
+        // As above: what is counted and not shown would else be what came in between.
+        arrivals::of_request(&mut *self.readers.begin().await?, request).await
     }
 
     async fn resources(
@@ -184,7 +186,7 @@ impl Store for Sqlite {
         after: Option<(Moment, uuid::Uuid)>,
         size: u32,
     ) -> StoreResult<Page<ResourceView>> {
-        lists::resources(&mut *self.readers.acquire().await?, team, after, size).await
+        lists::resources(&mut *self.readers.begin().await?, team, after, size).await
     }
 
     async fn resource(&self, team: &Name, kind: &str, name: &str) -> StoreResult<Option<StoredResource>> {
@@ -291,6 +293,13 @@ impl Store for Sqlite {
             Box::pin(async move { people::add_team(connection, &name, now).await })
         }))
         .await
+    }
+
+    async fn has_team(&self, name: &Name) -> StoreResult<bool> {
+        Ok(sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM team WHERE name = $1)")
+            .bind(name.as_str())
+            .fetch_one(&self.readers)
+            .await?)
     }
 
     async fn set_up(&self, principal: NewPrincipal, now: Moment) -> StoreResult<Made> {

@@ -1,0 +1,6 @@
+//! The guard's promises, kept over a real database through the portal's own door.
+
+mod catalog_change;
+mod history;
+mod refusals;
+mod repeats;

@@ -1,0 +1,98 @@
+//! Every arrival is kept with its outcome: firsts with their claim, repeats and refusals in batches soon after.
+
+use crate::testing::{House, SOON, eventually, vm, with_fake};
+use domain::{id::RequestId, problem::ProblemKind, submission::Channel};
+use std::time::{Duration, Instant};
+
+/// What became of a request's arrivals, once there are this many.
+pub(super) async fn outcomes(house: &House, id: RequestId, count: usize) -> Vec<&'static str> {
+    eventually(async || {
+        let kept = house.store.submissions(id).await.unwrap();
+        let outcomes: Vec<_> = kept.results.iter().map(|one| one.outcome.as_str()).collect();
+        (outcomes.len() >= count).then_some(outcomes)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn every_arrival_is_kept_with_its_door_sender_and_outcome() {
+    let (mut house, _) = with_fake().await;
+    house.work();
+    let id = house.create("one").await;
+    house.ann.channel = Channel::Form;
+    assert!(house.send("create-one", &vm("one")).await.unwrap().replayed);
+    let refused = house.send("create-one", &vm("two")).await.unwrap_err();
+    assert_eq!(refused.kind, ProblemKind::KeyReused);
+    assert!(house.send("other", &vm("one")).await.unwrap().existing);
+    // A refusal that led to nothing belongs to no request.
+    house.send("other-again", &vm("TWO")).await.unwrap_err();
+    outcomes(&house, id, 4).await;
+    let kept = house.store.submissions(id).await.unwrap();
+    let mut told: Vec<_> = kept
+        .results
+        .iter()
+        .map(|one| (one.key.as_str(), one.outcome.as_str(), one.channel, one.problem.as_deref()))
+        .collect();
+    told.sort_by_key(|(key, outcome, ..)| (*key, *outcome));
+    assert_eq!(
+        told,
+        [
+            ("create-one", "first", Channel::Api, None),
+            ("create-one", "mismatched", Channel::Form, Some("idempotency-key-reused")),
+            ("create-one", "replayed", Channel::Form, None),
+            ("other", "existing", Channel::Form, None),
+        ]
+    );
+    assert!(kept.results.iter().all(|one| one.sent_by == "ann" && one.operation == "create"));
+    let refusals = eventually(async || {
+        let count = "SELECT count(*) FROM submission WHERE key = 'other-again' AND outcome = 'refused'
+                        AND problem = 'invalid-parameters' AND request IS NULL";
+        let count: i64 = sqlx::query_scalar(count).fetch_one(&mut house.database().await).await.unwrap();
+        Some(count).filter(|count| *count > 0)
+    });
+    assert_eq!(refusals.await, 1);
+}
+
+#[tokio::test]
+async fn a_repeat_is_written_down_within_a_second() {
+    let (mut house, _) = with_fake().await;
+    house.work();
+    let id = house.create("one").await;
+    // A machine that stood still in between proves nothing, so one of a few must be in time.
+    let mut spans = Vec::new();
+    for count in 2..7 {
+        house.send("create-one", &vm("one")).await.unwrap();
+        let answered = Instant::now();
+        outcomes(&house, id, count).await;
+        spans.push(answered.elapsed());
+    }
+    assert!(spans.iter().any(|span| *span < Duration::from_secs(1)), "{spans:?}");
+}
+
+#[tokio::test]
+async fn beyond_a_thousand_repeats_of_one_key_are_only_counted() {
+    let (mut house, _) = with_fake().await;
+    house.work();
+    let id = house.create("one").await;
+    for _ in 0..1100 {
+        assert!(house.send("create-one", &vm("one")).await.unwrap().replayed);
+    }
+    let kept = eventually(async || {
+        let kept = house.store.submissions(id).await.unwrap();
+        (kept.total == 1101).then_some(kept)
+    })
+    .await;
+    assert_eq!((kept.results.len(), kept.only_counted), (1000, 101));
+}
+
+#[tokio::test]
+async fn a_shutdown_writes_what_waits() {
+    let (mut house, _) = with_fake().await;
+    house.work();
+    let id = house.create("one").await;
+    for _ in 0..3 {
+        house.send("create-one", &vm("one")).await.unwrap();
+    }
+    tokio::time::timeout(SOON, house.shut_down()).await.unwrap();
+    assert_eq!(house.store.submissions(id).await.unwrap().results.len(), 4);
+}
