@@ -20,9 +20,7 @@ pub fn encode(text: &str) -> String {
 /// The address if it leads to a page of this portal, never to another site.
 #[must_use]
 pub fn local(address: &str) -> Option<&str> {
-    let plain = address
-        .bytes()
-        .all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    let plain = address.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     (address.starts_with('/') && !address.starts_with("//") && plain).then_some(address)
 }
 

@@ -60,18 +60,11 @@ fn NavLink(href: String, text: String) -> impl IntoView {
         let href = href.clone();
         move || {
             let here = path.read();
-            let inside = |section: &str| {
-                here.strip_prefix(section)
-                    .is_some_and(|rest| rest.starts_with('/'))
-            };
+            let inside = |section: &str| here.strip_prefix(section).is_some_and(|rest| rest.starts_with('/'));
             if *here == href {
                 Some("page")
             } else {
-                let part = if href == "/" {
-                    inside("/offerings")
-                } else {
-                    inside(&href)
-                };
+                let part = if href == "/" { inside("/offerings") } else { inside(&href) };
                 part.then_some("true")
             }
         }

@@ -54,11 +54,8 @@ pub fn Pager(
     /// The cursor of the next page.
     next: Option<String>,
 ) -> impl IntoView {
-    let count = if at_least {
-        format!("At least {total} {what}.")
-    } else {
-        format!("{total} {what} in all.")
-    };
+    let count =
+        if at_least { format!("At least {total} {what}.") } else { format!("{total} {what} in all.") };
     let next = next.map(|cursor| format!("{path}?cursor={}", crate::address::encode(&cursor)));
     view! {
         <nav class="pager" aria-label="Pages">

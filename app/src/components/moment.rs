@@ -42,10 +42,7 @@ pub fn utc(at: Moment) -> String {
     format!("{date} {} UTC", time.get(..8).unwrap_or(time))
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "milliseconds since 1970 are far below 2^53"
-)]
+#[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 are far below 2^53")]
 fn local(at: Moment) -> String {
     let options = js_sys::Object::new();
     for (name, value) in [
@@ -69,9 +66,6 @@ mod tests {
 
     #[test]
     fn a_moment_is_readable_without_script() {
-        assert_eq!(
-            utc(Moment::from_millis(1_700_000_000_042)),
-            "2023-11-14 22:13:20 UTC"
-        );
+        assert_eq!(utc(Moment::from_millis(1_700_000_000_042)), "2023-11-14 22:13:20 UTC");
     }
 }

@@ -79,17 +79,9 @@ pub fn Secret(
 
 async fn ask(address: &str) -> Result<String, String> {
     let lost = |_| "The portal did not answer. Try again.".to_owned();
-    let response = Request::post(address)
-        .header("Accept", "application/json")
-        .send()
-        .await
-        .map_err(lost)?;
+    let response = Request::post(address).header("Accept", "application/json").send().await.map_err(lost)?;
     if response.ok() {
-        return response
-            .json::<Revealed>()
-            .await
-            .map(|revealed| revealed.value)
-            .map_err(lost);
+        return response.json::<Revealed>().await.map(|revealed| revealed.value).map_err(lost);
     }
     let said = response.json::<Problem>().await.map(|problem| problem.detail);
     Err(said.unwrap_or_else(|_| format!("The answer was {}. Load the page again.", response.status())))

@@ -17,11 +17,7 @@ pub fn Submissions(
     submissions: SubmissionsView,
 ) -> impl IntoView {
     let only_counted = submissions.only_counted;
-    let rows = submissions
-        .results
-        .into_iter()
-        .map(|row| view! { <Row row/> })
-        .collect_view();
+    let rows = submissions.results.into_iter().map(|row| view! { <Row row/> }).collect_view();
     view! {
         <div class="table" role="region" aria-label="Submissions" tabindex="0">
             <table>
@@ -51,13 +47,17 @@ fn Row(row: SubmissionView) -> impl IntoView {
         (None, Some(address)) => format!("from {address}"),
         (None, None) => String::new(),
     };
+    let meaning = match row.outcome {
+        SubmissionOutcome::First if row.operation != "create" => "taken in",
+        other => outcome(other),
+    };
     view! {
         <tr>
             <td><When at=row.at/></td>
             <td>
                 <strong>{row.outcome.as_str()}</strong>
                 <br/>
-                <span class="quiet">{outcome(row.outcome)}{row.problem.map(|problem| format!(" ({problem})"))}</span>
+                <span class="quiet">{meaning}{row.problem.map(|problem| format!(" ({problem})"))}</span>
             </td>
             <td>{row.operation}</td>
             <td>
@@ -82,22 +82,14 @@ pub fn tally(submissions: &SubmissionsView) -> String {
         SubmissionOutcome::Refused,
     ];
     let parts = outcomes.into_iter().filter_map(|outcome| {
-        let count = submissions
-            .results
-            .iter()
-            .filter(|row| row.outcome == outcome)
-            .count();
+        let count = submissions.results.iter().filter(|row| row.outcome == outcome).count();
         (count > 0).then(|| format!("{count} {}", outcome.as_str()))
     });
     let mut parts: Vec<String> = parts.collect();
     if submissions.only_counted > 0 {
         parts.push(format!("{} only counted", submissions.only_counted));
     }
-    let arrivals = if submissions.total == 1 {
-        "arrival"
-    } else {
-        "arrivals"
-    };
+    let arrivals = if submissions.total == 1 { "arrival" } else { "arrivals" };
     format!("{} {arrivals}: {}", submissions.total, parts.join(", "))
 }
 
@@ -115,9 +107,6 @@ mod tests {
         };
         let submissions = json!({"results": [row("first"), row("replayed"), row("replayed")], "total": 7, "only_counted": 4});
         let submissions = serde_json::from_value(submissions).unwrap();
-        assert_eq!(
-            tally(&submissions),
-            "7 arrivals: 1 first, 2 replayed, 4 only counted"
-        );
+        assert_eq!(tally(&submissions), "7 arrivals: 1 first, 2 replayed, 4 only counted");
     }
 }

@@ -23,17 +23,11 @@ const STATE_MEMBER: &str = "keyturnForm";
     reason = "whole milliseconds since the page began"
 )]
 pub(crate) fn now() -> u64 {
-    window()
-        .performance()
-        .map_or(0, |performance| performance.now() as u64)
+    window().performance().map_or(0, |performance| performance.now() as u64)
 }
 
 /// A random number, uniform over all of `u32`.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "from 0 to the greatest u32"
-)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to the greatest u32")]
 pub(crate) fn random() -> u32 {
     (js_sys::Math::random() * f64::from(u32::MAX)) as u32
 }
@@ -126,9 +120,7 @@ pub(crate) fn query(name: &str) -> Option<String> {
 pub(crate) fn id_of_entry(path: &str) -> Option<String> {
     let state = window().history().ok()?.state().ok()?;
     let form = member(&state, STATE_MEMBER)?;
-    (member(&form, "path")?.as_string()? == path)
-        .then(|| member(&form, "id")?.as_string())
-        .flatten()
+    (member(&form, "path")?.as_string()? == path).then(|| member(&form, "id")?.as_string()).flatten()
 }
 
 /// Puts the form's ID into the state of this history entry, beside what the router keeps there.
@@ -154,9 +146,7 @@ fn member(object: &JsValue, name: &str) -> Option<JsValue> {
     if !object.is_object() {
         return None;
     }
-    js_sys::Reflect::get(object, &name.into())
-        .ok()
-        .filter(|value| !value.is_undefined() && !value.is_null())
+    js_sys::Reflect::get(object, &name.into()).ok().filter(|value| !value.is_undefined() && !value.is_null())
 }
 
 /// Leaves for another page of the portal.

@@ -74,31 +74,20 @@ impl Driver {
     pub(crate) fn submit(self) {
         self.read();
         let values = self.values.get_untracked();
-        match self
-            .subject
-            .with_value(|subject| outgoing::body(&subject.offering, &values))
-        {
+        match self.subject.with_value(|subject| outgoing::body(&subject.offering, &values)) {
             Ok(_) => self.dispatch(Event::Submit { now: browser::now() }),
-            Err(errors) => self.dispatch(Event::Unfit {
-                problem: unfit(errors),
-            }),
+            Err(errors) => self.dispatch(Event::Unfit { problem: unfit(errors) }),
         }
     }
 
     /// The person chose to send the form as something new.
     pub(crate) fn submit_as_new(self) {
-        self.dispatch(Event::AsNew {
-            id: browser::fresh_id(),
-            now: browser::now(),
-        });
+        self.dispatch(Event::AsNew { id: browser::fresh_id(), now: browser::now() });
     }
 
     /// The person chose to request it although it looks like a duplicate.
     pub(crate) fn submit_anyway(self, reason: String) {
-        self.dispatch(Event::Anyway {
-            reason,
-            now: browser::now(),
-        });
+        self.dispatch(Event::Anyway { reason, now: browser::now() });
     }
 
     /// Something was typed.
@@ -109,10 +98,7 @@ impl Driver {
 
     fn dispatch(self, event: Event) {
         // Gone with the page if the page is gone.
-        let effects = self
-            .machine
-            .try_update(|machine| machine.on(event))
-            .unwrap_or_default();
+        let effects = self.machine.try_update(|machine| machine.on(event)).unwrap_or_default();
         for effect in effects {
             self.perform(effect);
         }
@@ -145,12 +131,7 @@ impl Driver {
         spawn_local(async move {
             let address = format!("/api/v1/teams/{}/requests", crate::address::encode(&team));
             let reply = browser::send(&address, &id, body).await;
-            self.dispatch(Event::Answered {
-                turn,
-                reply,
-                now: browser::now(),
-                random: browser::random(),
-            });
+            self.dispatch(Event::Answered { turn, reply, now: browser::now(), random: browser::random() });
         });
     }
 
@@ -158,9 +139,7 @@ impl Driver {
         self.read();
         let values = self.values.get_untracked();
         let team = values.get("team").cloned().unwrap_or_default();
-        let body = self
-            .subject
-            .with_value(|subject| outgoing::body(&subject.offering, &values));
+        let body = self.subject.with_value(|subject| outgoing::body(&subject.offering, &values));
         let mut body = body.unwrap_or_default();
         self.machine.with_untracked(|machine| {
             if let Some(confirmed) = machine.confirmation() {
@@ -199,8 +178,7 @@ impl Driver {
     }
 
     fn path(self) -> String {
-        self.subject
-            .with_value(|subject| format!("/offerings/{}/new", subject.offering.id))
+        self.subject.with_value(|subject| format!("/offerings/{}/new", subject.offering.id))
     }
 
     /// Finds the form's ID once the address bar shows this form: the router changes it after the page is made.

@@ -22,10 +22,7 @@ pub struct Around {
 
 /// The `id` of the input of a field.
 pub fn input_id(field: &str) -> String {
-    format!(
-        "field-{}",
-        field.replace(|char: char| !char.is_ascii_alphanumeric(), "-")
-    )
+    format!("field-{}", field.replace(|char: char| !char.is_ascii_alphanumeric(), "-"))
 }
 
 /// A label, a hint, the message and the input, tied together for everybody.
@@ -85,30 +82,12 @@ pub fn parameter(
     if field.kind == FieldKind::Boolean {
         let default = field.default == Some(serde_json::Value::Bool(true));
         // An unticked box is not sent, so its absence means "no" once anything was sent at all.
-        let checked = if around.values.is_empty() {
-            default
-        } else {
-            standing.is_some()
-        };
+        let checked = if around.values.is_empty() { default } else { standing.is_some() };
         return tick(field, name, checked, help, misfits, hidden);
     }
-    let text = standing
-        .or_else(|| field.default.as_ref().map(shown))
-        .unwrap_or_default();
+    let text = standing.or_else(|| field.default.as_ref().map(shown)).unwrap_or_default();
     let (id, describes) = (input_id(&name), described_by(&name, help.is_some()));
-    let input = input(
-        field,
-        name.clone(),
-        text,
-        required,
-        secret,
-        Tied {
-            id,
-            describes,
-            misfits,
-            hidden,
-        },
-    );
+    let input = input(field, name.clone(), text, required, secret, Tied { id, describes, misfits, hidden });
     view! {
         <Labelled field=name title=field.title.clone() help=help required=required misfits=misfits hidden=hidden>
             {input}
@@ -129,30 +108,17 @@ struct Tied {
 #[must_use]
 pub fn described_by(field: &str, help: bool) -> String {
     let id = input_id(field);
-    if help {
-        format!("{id}-error {id}-help")
-    } else {
-        format!("{id}-error")
-    }
+    if help { format!("{id}-error {id}-help") } else { format!("{id}-error") }
 }
 
 /// The `aria-invalid` of a field's input.
 pub fn invalid(misfits: Signal<Misfits>, field: &str) -> impl Fn() -> Option<&'static str> + Clone + use<> {
     let field = field.to_owned();
-    move || {
-        misfits
-            .with(|misfits| misfits.contains_key(&field))
-            .then_some("true")
-    }
+    move || misfits.with(|misfits| misfits.contains_key(&field)).then_some("true")
 }
 
 fn input(field: &Field, name: String, text: String, required: bool, secret: bool, tied: Tied) -> AnyView {
-    let Tied {
-        id,
-        describes,
-        misfits,
-        hidden,
-    } = tied;
+    let Tied { id, describes, misfits, hidden } = tied;
     let wrong = invalid(misfits, &name);
     match &field.kind {
         FieldKind::Choice(options) => {
@@ -192,7 +158,7 @@ fn input(field: &Field, name: String, text: String, required: bool, secret: bool
             view! {
                 <input
                     type=if secret { "password" } else { "text" } id=id name=name value=text pattern=pattern
-                    autocomplete=if secret { "new-password" } else { "off" } spellcheck="false" required=required
+                    autocomplete=secret.then_some("new-password") spellcheck="false" required=required
                     disabled=hidden aria-invalid=wrong aria-describedby=describes
                 />
             }
@@ -237,31 +203,18 @@ fn tick(
 pub fn as_content(text: &str) -> String {
     let escaped = text.replace('&', "&amp;").replace('<', "&lt;");
     // The first line break after the tag is not part of the content.
-    if escaped.starts_with('\n') {
-        format!("\n{escaped}")
-    } else {
-        escaped
-    }
+    if escaped.starts_with('\n') { format!("\n{escaped}") } else { escaped }
 }
 
 /// The rule of an input in words, where its looks do not tell it.
 fn rule(kind: &FieldKind) -> Option<String> {
     match kind {
-        FieldKind::Number {
-            minimum: Some(least),
-            maximum: Some(most),
-            ..
-        } => Some(format!("From {least} to {most}.")),
-        FieldKind::Number {
-            minimum: Some(least), ..
-        } => Some(format!("At least {least}.")),
-        FieldKind::Number {
-            maximum: Some(most), ..
-        } => Some(format!("At most {most}.")),
-        FieldKind::Text {
-            max_length: Some(most),
-            ..
-        } => Some(format!("At most {most} characters.")),
+        FieldKind::Number { minimum: Some(least), maximum: Some(most), .. } => {
+            Some(format!("From {least} to {most}."))
+        }
+        FieldKind::Number { minimum: Some(least), .. } => Some(format!("At least {least}.")),
+        FieldKind::Number { maximum: Some(most), .. } => Some(format!("At most {most}.")),
+        FieldKind::Text { max_length: Some(most), .. } => Some(format!("At most {most} characters.")),
         FieldKind::Json => Some("Written as JSON.".to_owned()),
         _ => None,
     }

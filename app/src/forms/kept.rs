@@ -26,11 +26,8 @@ pub(crate) struct Kept {
 impl Kept {
     /// What is worth keeping now.
     pub(crate) fn of(machine: &Machine, offering: &OfferingView, user: &str, values: &Values) -> Self {
-        let open = |field: &str| {
-            field
-                .strip_prefix("p.")
-                .is_none_or(|parameter| !is_secret(offering, parameter))
-        };
+        let open =
+            |field: &str| field.strip_prefix("p.").is_none_or(|parameter| !is_secret(offering, parameter));
         Self {
             user: user.to_owned(),
             offering: offering.id.to_string(),
@@ -74,12 +71,7 @@ mod tests {
     fn a_kept_form_comes_back_for_the_same_person_without_secrets() {
         let values = [("name", "one"), ("p.size", "small"), ("p.key", "hush")];
         let values: Values = values.map(|(field, text)| (field.into(), text.into())).into();
-        let kept = Kept::of(
-            &Machine::open("id".into(), true, None),
-            &offering(),
-            "ann",
-            &values,
-        );
+        let kept = Kept::of(&Machine::open("id".into(), true, None), &offering(), "ann", &values);
         assert!(kept.sent && !kept.values.contains_key("p.key"));
         let text = serde_json::to_string(&kept).unwrap();
         assert!(!text.contains("hush"));

@@ -155,11 +155,8 @@ impl Machine {
     /// one.
     #[must_use]
     pub fn open(id: String, sent: bool, request: Option<String>) -> Self {
-        let phase = if sent && request.is_none() {
-            Phase::OutcomeUnknown { said: None }
-        } else {
-            Phase::Ready
-        };
+        let phase =
+            if sent && request.is_none() { Phase::OutcomeUnknown { said: None } } else { Phase::Ready };
         let doubtful = sent && request.is_none();
         Self {
             id,
@@ -236,10 +233,7 @@ impl Machine {
                 self.begin(now)
             }
             Event::Unfit { problem } if self.is_ready() => {
-                self.phase = Phase::Refused {
-                    problem,
-                    doubtful: self.doubtful,
-                };
+                self.phase = Phase::Refused { problem, doubtful: self.doubtful };
                 vec![Effect::Focus]
             }
             Event::AsNew { id, now } if self.is_ready() => {
@@ -258,22 +252,18 @@ impl Machine {
                 let Some(earlier) = &problem.request else {
                     return Vec::new();
                 };
-                self.confirmation = Some(Confirmation {
-                    of: earlier.id.to_string(),
-                    reason,
-                });
+                self.confirmation = Some(Confirmation { of: earlier.id.to_string(), reason });
                 self.begin(now)
             }
             Event::WaitOver { turn } if turn == self.turn && self.phase == Phase::Sending => {
                 self.turn += 1;
                 vec![Effect::Send { turn: self.turn }]
             }
-            Event::Answered {
-                turn,
-                reply,
-                now,
-                random,
-            } if turn == self.turn && self.phase == Phase::Sending => self.answered(reply, now, random),
+            Event::Answered { turn, reply, now, random }
+                if turn == self.turn && self.phase == Phase::Sending =>
+            {
+                self.answered(reply, now, random)
+            }
             Event::ShownAgain => {
                 self.shown_again();
                 Vec::new()
@@ -295,11 +285,7 @@ impl Machine {
     fn answered(&mut self, reply: Reply, now: u64, random: u32) -> Vec<Effect> {
         self.under_way = false;
         match reply {
-            Reply::Taken {
-                request,
-                repeat,
-                existing,
-            } => {
+            Reply::Taken { request, repeat, existing } => {
                 let mark = if existing {
                     "?existing=1"
                 } else if repeat {
@@ -335,15 +321,10 @@ impl Machine {
         self.tries += 1;
         let passed = Duration::from_millis(now.saturating_sub(self.started));
         if passed + time > BROWSER_RETRY_WINDOW {
-            self.phase = Phase::OutcomeUnknown {
-                said: self.said.take(),
-            };
+            self.phase = Phase::OutcomeUnknown { said: self.said.take() };
             return vec![Effect::Keep, Effect::Focus];
         }
-        vec![Effect::Wait {
-            turn: self.turn,
-            time,
-        }]
+        vec![Effect::Wait { turn: self.turn, time }]
     }
 
     fn refuse(&mut self, problem: Problem) {
@@ -351,10 +332,7 @@ impl Machine {
         self.phase = match kind {
             Some(ProblemKind::KeyReused | ProblemKind::KeyExpired) => Phase::Asked(Question::Reused(problem)),
             Some(ProblemKind::SuspectedDuplicate) => Phase::Asked(Question::Duplicate(problem)),
-            _ => Phase::Refused {
-                problem,
-                doubtful: false,
-            },
+            _ => Phase::Refused { problem, doubtful: false },
         };
         // The portal looks the key up before it says these, so it is known what became of the earlier tries.
         self.doubtful &= !kind.is_some_and(comes_after_the_look_up);

@@ -4,7 +4,7 @@ use super::{
     driver::{Driver, focus_field},
     fields::input_id,
     machine::{Phase, Question},
-    outgoing::field_of,
+    outgoing::{field_of, parameter_field},
 };
 use domain::problem::Problem;
 use leptos::prelude::*;
@@ -25,7 +25,7 @@ pub(crate) fn note(phase: &Phase, driver: Driver, offering: &str, scripted: RwSi
             </section>
         }
         .into_any(),
-        Phase::Refused { problem, doubtful } => refused(problem, *doubtful),
+        Phase::Refused { problem, doubtful } => refused(problem, *doubtful, driver),
         Phase::Asked(Question::Reused(problem)) => reused(problem, driver, scripted),
         Phase::Asked(Question::Duplicate(problem)) => duplicate(problem, driver),
     }
@@ -49,12 +49,12 @@ fn sent_before(driver: Driver, offering: &str) -> AnyView {
         .into_any()
 }
 
-fn refused(problem: &Problem, doubtful: bool) -> AnyView {
+fn refused(problem: &Problem, doubtful: bool, driver: Driver) -> AnyView {
     let errors = problem.errors.iter().map(|error| {
         let detail = error.detail.clone();
         match field_of(&error.pointer) {
             Some(field) => {
-                let label = field.strip_prefix("p.").unwrap_or(&field).to_owned();
+                let label = title(&field, driver);
                 view! {
                     <li>
                         <a
@@ -76,7 +76,7 @@ fn refused(problem: &Problem, doubtful: bool) -> AnyView {
     });
     let errors = errors.collect_view();
     let some = !problem.errors.is_empty();
-    let differs = problem.differs.join(", ");
+    let differs = differing(problem, driver);
     view! {
         <section class="note wrong" aria-labelledby="refused-title">
             <h2 id="refused-title">{problem.title.clone()}</h2>
@@ -92,6 +92,31 @@ fn refused(problem: &Problem, doubtful: bool) -> AnyView {
     .into_any()
 }
 
+/// The titles of what differs from what stands already.
+fn differing(problem: &Problem, driver: Driver) -> String {
+    let titles = problem.differs.iter().map(|part| match part.strip_prefix("parameters.") {
+        Some(parameter) => title(&parameter_field(parameter), driver),
+        None => title(part, driver),
+    });
+    titles.collect::<Vec<_>>().join(", ")
+}
+
+/// A field's title, as it stands above its input.
+fn title(field: &str, driver: Driver) -> String {
+    match (field, field.strip_prefix("p.")) {
+        ("name", _) => "Name".to_owned(),
+        ("team", _) => "Team".to_owned(),
+        ("labels", _) => "Labels".to_owned(),
+        ("correlation_id", _) => "Correlation ID".to_owned(),
+        (other, None) => other.to_owned(),
+        (_, Some(parameter)) => driver.subject.with_value(|subject| {
+            let fields = domain::form::fields(&subject.offering.parameters);
+            let known = fields.into_iter().find(|field| field.name == parameter);
+            known.map_or_else(|| parameter.to_owned(), |field| field.title)
+        }),
+    }
+}
+
 fn earlier(problem: &Problem) -> Option<impl IntoView + use<>> {
     problem.request.as_ref().map(|link| {
         view! { <p><a href=format!("/requests/{}", link.id)>"Open the earlier request"</a></p> }
@@ -99,12 +124,16 @@ fn earlier(problem: &Problem) -> Option<impl IntoView + use<>> {
 }
 
 fn reused(problem: &Problem, driver: Driver, scripted: RwSignal<bool>) -> AnyView {
-    let differs = problem.differs.join(", ");
+    let differs = differing(problem, driver);
+    let (title, what) = if differs.is_empty() {
+        ("This form was sent before", problem.detail.clone())
+    } else {
+        ("This form was sent before, with other values", format!("What differs: {differs}."))
+    };
     view! {
         <section class="note caution" aria-labelledby="reused-title">
-            <h2 id="reused-title">"This form was sent before, as something else"</h2>
-            <p>{problem.detail.clone()}</p>
-            {(!differs.is_empty()).then(|| view! { <p>"What differs: " {differs} "."</p> })}
+            <h2 id="reused-title">{title}</h2>
+            <p>{what}</p>
             <p>"Nothing was changed now. Open what was requested first, or send what stands here as a new request."</p>
             <div class="actions">
                 {earlier(problem)}

@@ -23,9 +23,7 @@ pub fn parameter_field(parameter: &str) -> String {
 /// Where a form's values stand against an offering's parameters: typed by its schema, without those that do not apply.
 #[must_use]
 pub fn parameters(offering: &OfferingView, values: &Values) -> Object {
-    form::typed(&offering.parameters, |parameter| {
-        values.get(&parameter_field(parameter)).cloned()
-    })
+    form::typed(&offering.parameters, |parameter| values.get(&parameter_field(parameter)).cloned())
 }
 
 /// The body of a create, from what is typed. Refused here is only what cannot be written into a body; the service
@@ -34,10 +32,7 @@ pub fn body(offering: &OfferingView, values: &Values) -> Result<Object, Vec<Fiel
     let given = |field: &str| values.get(field).map(String::as_str).unwrap_or_default();
     let mut wrong = Vec::new();
     let mut misfit = |pointer: &str, detail: String| {
-        wrong.push(FieldError {
-            pointer: pointer.to_owned(),
-            detail,
-        });
+        wrong.push(FieldError { pointer: pointer.to_owned(), detail });
     };
     if let Err(rule) = Name::parse(given("name")) {
         misfit("/name", rule.to_string());
@@ -45,10 +40,7 @@ pub fn body(offering: &OfferingView, values: &Values) -> Result<Object, Vec<Fiel
     let mut body = Object::new();
     body.insert("offering".to_owned(), json!(offering.id));
     body.insert("name".to_owned(), json!(given("name")));
-    body.insert(
-        "parameters".to_owned(),
-        Value::Object(parameters(offering, values)),
-    );
+    body.insert("parameters".to_owned(), Value::Object(parameters(offering, values)));
     match labels(given("labels")) {
         Ok(labels) if labels.is_empty() => {}
         Ok(labels) => {
@@ -79,10 +71,8 @@ fn labels(typed: &str) -> Result<Labels, String> {
 /// The field that a problem's pointer is about, if it is one of the form's.
 #[must_use]
 pub fn field_of(pointer: &str) -> Option<String> {
-    let mut parts = pointer
-        .strip_prefix('/')?
-        .split('/')
-        .map(|part| part.replace("~1", "/").replace("~0", "~"));
+    let mut parts =
+        pointer.strip_prefix('/')?.split('/').map(|part| part.replace("~1", "/").replace("~0", "~"));
     match (parts.next()?.as_str(), parts.next()) {
         ("parameters", Some(parameter)) => Some(parameter_field(&parameter)),
         (field @ ("name" | "team" | "labels" | "correlation_id"), _) => Some(field.to_owned()),
@@ -93,10 +83,7 @@ pub fn field_of(pointer: &str) -> Option<String> {
 /// Whether the offering takes this parameter as a secret: never kept, never shown again.
 #[must_use]
 pub fn is_secret(offering: &OfferingView, parameter: &str) -> bool {
-    let property = offering
-        .parameters
-        .get("properties")
-        .and_then(|properties| properties.get(parameter));
+    let property = offering.parameters.get("properties").and_then(|properties| properties.get(parameter));
     property.is_some_and(|property| {
         property.get("writeOnly") == Some(&Value::Bool(true))
             || property.get("format").and_then(Value::as_str) == Some("password")
@@ -119,43 +106,25 @@ mod tests {
     }
 
     fn typed(pairs: &[(&str, &str)]) -> Values {
-        pairs
-            .iter()
-            .map(|(field, text)| ((*field).to_owned(), (*text).to_owned()))
-            .collect()
+        pairs.iter().map(|(field, text)| ((*field).to_owned(), (*text).to_owned())).collect()
     }
 
     #[test]
     fn what_is_left_empty_is_not_sent() {
-        let values = typed(&[
-            ("name", "one"),
-            ("p.count", "2"),
-            ("labels", "\n"),
-            ("correlation_id", " "),
-        ]);
+        let values = typed(&[("name", "one"), ("p.count", "2"), ("labels", "\n"), ("correlation_id", " ")]);
         let sent = Value::Object(body(&offering(), &values).unwrap());
-        assert_eq!(
-            sent,
-            json!({"offering": "vm", "name": "one", "parameters": {"count": 2}})
-        );
+        assert_eq!(sent, json!({"offering": "vm", "name": "one", "parameters": {"count": 2}}));
     }
 
     #[test]
     fn labels_are_read_a_line_each() {
         let values = typed(&[("name", "one"), ("labels", "env:prod\r\nurl: http://x \n")]);
-        assert_eq!(
-            body(&offering(), &values).unwrap()["labels"],
-            json!({"env": "prod", "url": "http://x"})
-        );
+        assert_eq!(body(&offering(), &values).unwrap()["labels"], json!({"env": "prod", "url": "http://x"}));
     }
 
     #[test]
     fn each_misfit_is_named_at_its_place() {
-        let values = typed(&[
-            ("name", "No"),
-            ("labels", "no colon"),
-            ("correlation_id", &"x".repeat(300)),
-        ]);
+        let values = typed(&[("name", "No"), ("labels", "no colon"), ("correlation_id", &"x".repeat(300))]);
         let wrong = body(&offering(), &values).unwrap_err();
         let places: Vec<_> = wrong.iter().map(|error| error.pointer.as_str()).collect();
         assert_eq!(places, ["/name", "/labels", "/correlation_id"]);
@@ -163,10 +132,7 @@ mod tests {
 
     #[test]
     fn a_pointer_leads_to_its_field() {
-        assert_eq!(
-            field_of("/parameters/dns_names/0").as_deref(),
-            Some("p.dns_names")
-        );
+        assert_eq!(field_of("/parameters/dns_names/0").as_deref(), Some("p.dns_names"));
         assert_eq!(field_of("/parameters/a~1b").as_deref(), Some("p.a/b"));
         assert_eq!(field_of("/name").as_deref(), Some("name"));
         assert_eq!(field_of("/parameters"), None);

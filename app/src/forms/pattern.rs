@@ -75,9 +75,6 @@ mod tests {
         assert_eq!(html_pattern(None, None, None), None);
         assert_eq!(html_pattern(None, None, Some(5)).as_deref(), Some(".{0,5}"));
         assert_eq!(html_pattern(None, Some(2), None).as_deref(), Some(".{2,}"));
-        assert_eq!(
-            html_pattern(Some("^a"), Some(1), Some(3)).as_deref(),
-            Some("(?=.{1,3}$).*(?:^a).*")
-        );
+        assert_eq!(html_pattern(Some("^a"), Some(1), Some(3)).as_deref(), Some("(?=.{1,3}$).*(?:^a).*"));
     }
 }

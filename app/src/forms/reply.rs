@@ -53,10 +53,7 @@ impl Reply {
     /// Reads an answer. A success that names no request is not the portal's (a proxy's login page, say).
     #[must_use]
     pub fn read(answer: HttpAnswer<'_>) -> Self {
-        let after = answer
-            .retry_after
-            .and_then(|text| text.trim().parse().ok())
-            .map(Duration::from_secs);
+        let after = answer.retry_after.and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
         if (200..300).contains(&answer.status) {
             return serde_json::from_str::<Made>(answer.body).map_or(Self::Lost, |made| Self::Taken {
                 request: made.id,
@@ -69,10 +66,7 @@ impl Reply {
         };
         let in_use = problem.slug() == ProblemKind::KeyInUse.slug();
         if in_use || matches!(answer.status, 408 | 429) || answer.status >= 500 {
-            return Self::Later {
-                detail: problem.detail,
-                after,
-            };
+            return Self::Later { detail: problem.detail, after };
         }
         Self::Refused(problem)
     }
@@ -80,10 +74,7 @@ impl Reply {
     fn unreadable(status: u16, after: Option<Duration>) -> Self {
         match status {
             401 => Self::Refused(plain(ProblemKind::NotAuthenticated, status)),
-            408 | 425 | 429 | 500.. => Self::Later {
-                detail: format!("The answer was {status}."),
-                after,
-            },
+            408 | 425 | 429 | 500.. => Self::Later { detail: format!("The answer was {status}."), after },
             413 => Self::Refused(plain(ProblemKind::BodyTooLarge, status)),
             400..500 => Self::Refused(plain(ProblemKind::Internal, status)),
             _ => Self::Lost,
@@ -108,11 +99,7 @@ mod tests {
     use super::*;
 
     fn read(status: u16, body: &str) -> Reply {
-        Reply::read(HttpAnswer {
-            status,
-            body,
-            ..HttpAnswer::default()
-        })
+        Reply::read(HttpAnswer { status, body, ..HttpAnswer::default() })
     }
 
     fn problem(kind: ProblemKind, status: u16) -> String {
@@ -121,26 +108,12 @@ mod tests {
 
     #[test]
     fn a_success_names_its_request_and_says_whether_it_is_a_repeat() {
-        let taken = |repeat, existing| Reply::Taken {
-            request: "r1".into(),
-            repeat,
-            existing,
-        };
+        let taken = |repeat, existing| Reply::Taken { request: "r1".into(), repeat, existing };
         let body = r#"{"id":"r1","state":"queued"}"#;
         assert_eq!(read(202, body), taken(false, false));
-        let replayed = HttpAnswer {
-            status: 202,
-            replayed: Some("true"),
-            body,
-            ..HttpAnswer::default()
-        };
+        let replayed = HttpAnswer { status: 202, replayed: Some("true"), body, ..HttpAnswer::default() };
         assert_eq!(Reply::read(replayed), taken(true, false));
-        let existing = HttpAnswer {
-            status: 200,
-            outcome: Some("existing"),
-            body,
-            ..HttpAnswer::default()
-        };
+        let existing = HttpAnswer { status: 200, outcome: Some("existing"), body, ..HttpAnswer::default() };
         assert_eq!(Reply::read(existing), taken(false, true));
     }
 
@@ -160,21 +133,11 @@ mod tests {
             (ProblemKind::RequestTimeout, 408),
         ] {
             let body = problem(kind, status);
-            let answer = HttpAnswer {
-                status,
-                retry_after: Some("7"),
-                body: &body,
-                ..HttpAnswer::default()
-            };
-            let Reply::Later { after, .. } = Reply::read(answer) else {
-                panic!("{status}")
-            };
+            let answer = HttpAnswer { status, retry_after: Some("7"), body: &body, ..HttpAnswer::default() };
+            let Reply::Later { after, .. } = Reply::read(answer) else { panic!("{status}") };
             assert_eq!(after, Some(Duration::from_secs(7)));
         }
-        assert!(matches!(
-            read(502, "<html>Bad gateway</html>"),
-            Reply::Later { after: None, .. }
-        ));
+        assert!(matches!(read(502, "<html>Bad gateway</html>"), Reply::Later { after: None, .. }));
     }
 
     #[test]
@@ -185,15 +148,10 @@ mod tests {
             (ProblemKind::DeletionInProgress, 409),
             (ProblemKind::NotAuthenticated, 401),
         ] {
-            assert!(
-                matches!(read(status, &problem(kind, status)), Reply::Refused(_)),
-                "{status}"
-            );
+            assert!(matches!(read(status, &problem(kind, status)), Reply::Refused(_)), "{status}");
         }
         assert!(matches!(read(403, "no"), Reply::Refused(_)));
-        let Reply::Refused(who) = read(401, "") else {
-            panic!("refused")
-        };
+        let Reply::Refused(who) = read(401, "") else { panic!("refused") };
         assert_eq!(who.slug(), "unauthenticated");
     }
 }

@@ -23,26 +23,14 @@ pub fn RequestForm(
     /// The team chosen by the address.
     team: Option<String>,
 ) -> impl IntoView {
-    let Opening {
-        offering,
-        teams,
-        user,
-        sealed,
-        fresh_id,
-        state,
-    } = opening;
+    let Opening { offering, teams, user, sealed, fresh_id, state } = opening;
     let brought_back = state.problem.is_some() || !state.values.is_empty();
     let mut machine = Machine::open(state.request_id.clone(), false, None);
     if let Some(problem) = state.problem {
         machine = machine.refused(problem);
     }
     let offering_id = offering.id.to_string();
-    let subject = Subject {
-        offering: offering.clone(),
-        user: user.clone(),
-        fresh_id,
-        brought_back,
-    };
+    let subject = Subject { offering: offering.clone(), user: user.clone(), fresh_id, brought_back };
     let driver = Driver::new(subject, machine, state.values.clone());
     let scripted = RwSignal::new(false);
     Effect::new(move |_| {
@@ -53,10 +41,7 @@ pub fn RequestForm(
     let machine = driver.machine;
     let phase = Memo::new(move |_| machine.read().phase().clone());
     let misfits = Signal::derive(move || phase.with(misfits));
-    let around = Around {
-        values: state.values.clone(),
-        misfits,
-    };
+    let around = Around { values: state.values.clone(), misfits };
     let fields = domain::form::fields(&offering.parameters);
     let inputs = fields.iter().map(|field| {
         let secret = outgoing::is_secret(&offering, &field.name);
@@ -72,7 +57,7 @@ pub fn RequestForm(
     view! {
         <form
             id="request-form" class="stack" method="post" action=action
-            node_ref=driver.form aria-busy=move || (!machine.read().is_ready()).then_some("true")
+            node_ref=driver.form data-scripted=move || scripted.get().then_some("true") aria-busy=move || (!machine.read().is_ready()).then_some("true")
             on:input=move |_| driver.typed() on:change=move |_| driver.typed()
             on:submit=move |event| {
                 event.prevent_default();
@@ -94,7 +79,7 @@ pub fn RequestForm(
                 help=Some("Lower-case letters, digits and hyphens, at most 63. It names the resource in the team.".to_owned())
             >
                 <input
-                    type="text" id=input_id("name") name="name" value=name required autocomplete="off"
+                    type="text" id=input_id("name") name="name" value=name required
                     spellcheck="false" autocapitalize="none" pattern=name_pattern()
                     title="Lower-case letters, digits and hyphens; begins and ends with a letter or a digit"
                     aria-invalid=invalid(misfits, "name") aria-describedby=described_by("name", true)
@@ -145,7 +130,7 @@ fn Extras(values: Values, misfits: Signal<Misfits>) -> impl IntoView {
             >
                 <input
                     type="text" id=input_id("correlation_id") name="correlation_id" value=correlation
-                    autocomplete="off" spellcheck="false" aria-invalid=invalid(misfits, "correlation_id")
+                    spellcheck="false" aria-invalid=invalid(misfits, "correlation_id")
                     aria-describedby=described_by("correlation_id", true)
                 />
             </Labelled>
@@ -195,10 +180,7 @@ fn hidden(
     let Some((other, wanted)) = field.visible_when.clone() else {
         return Signal::stored(false);
     };
-    let default = fields
-        .iter()
-        .find(|field| field.name == other)
-        .and_then(|field| field.default.clone());
+    let default = fields.iter().find(|field| field.name == other).and_then(|field| field.default.clone());
     let applies = Memo::new(move |_| {
         values.with(|values| {
             let parameters = outgoing::parameters(&offering, values);
@@ -211,10 +193,8 @@ fn hidden(
 
 fn condition(field: &Field, fields: &[Field]) -> Option<String> {
     let (other, value) = field.visible_when.as_ref()?;
-    let title = fields
-        .iter()
-        .find(|field| field.name == *other)
-        .map_or(other.as_str(), |field| field.title.as_str());
+    let title =
+        fields.iter().find(|field| field.name == *other).map_or(other.as_str(), |field| field.title.as_str());
     Some(match value {
         serde_json::Value::Bool(true) => format!("Only used with “{title}” ticked."),
         serde_json::Value::Bool(false) => format!("Only used with “{title}” not ticked."),

@@ -14,10 +14,7 @@ pub fn Catalog() -> impl IntoView {
     load(offerings, |offerings| {
         let mut shelves: BTreeMap<String, Vec<OfferingView>> = BTreeMap::new();
         for offering in offerings {
-            shelves
-                .entry(offering.category.clone())
-                .or_default()
-                .push(offering);
+            shelves.entry(offering.category.clone()).or_default().push(offering);
         }
         let empty = shelves.is_empty();
         let shelves = shelves.into_iter().enumerate().map(|(place, (category, offerings))| {

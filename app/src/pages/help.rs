@@ -77,11 +77,7 @@ fn span(seconds: u64) -> String {
         s if s >= 60 && s % 60 == 0 => (s / 60, "minute"),
         s => (s, "second"),
     };
-    if count == 1 {
-        format!("1 {unit}")
-    } else {
-        format!("{count} {unit}s")
-    }
+    if count == 1 { format!("1 {unit}") } else { format!("{count} {unit}s") }
 }
 
 #[cfg(test)]
@@ -90,13 +86,9 @@ mod tests {
 
     #[test]
     fn spans_are_told_in_their_largest_whole_unit() {
-        for (seconds, words) in [
-            (604_800, "7 days"),
-            (3_600, "1 hour"),
-            (90, "90 seconds"),
-            (120, "2 minutes"),
-            (0, "0 seconds"),
-        ] {
+        for (seconds, words) in
+            [(604_800, "7 days"), (3_600, "1 hour"), (90, "90 seconds"), (120, "2 minutes"), (0, "0 seconds")]
+        {
             assert_eq!(span(seconds), words);
         }
     }

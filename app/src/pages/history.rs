@@ -20,11 +20,7 @@ pub fn History() -> impl IntoView {
     load(page, |page| {
         let empty = page.results.is_empty();
         let at_least = page.total_is.is_some();
-        let rows = page
-            .results
-            .into_iter()
-            .map(|row| view! { <Row row/> })
-            .collect_view();
+        let rows = page.results.into_iter().map(|row| view! { <Row row/> }).collect_view();
         view! {
             <Title text="History"/>
             <h1>"History"</h1>

@@ -14,20 +14,10 @@ use leptos_router::hooks::use_query_map;
 #[component]
 pub fn Login() -> impl IntoView {
     let query = use_query_map();
-    let asked = Memo::new(move |_| {
-        query
-            .read()
-            .get("next")
-            .filter(|next| address::local(next).is_some())
-    });
+    let asked = Memo::new(move |_| query.read().get("next").filter(|next| address::local(next).is_some()));
     let state = Resource::new_blocking(|| (), |()| entry());
     load(state, move |state| {
-        let next = state
-            .values
-            .get("next")
-            .cloned()
-            .or_else(|| asked.get_untracked())
-            .unwrap_or_default();
+        let next = state.values.get("next").cloned().or_else(|| asked.get_untracked()).unwrap_or_default();
         let waiting = !next.is_empty() || state.sealed.is_some();
         let name = state.values.get("name").cloned().unwrap_or_default();
         view! {

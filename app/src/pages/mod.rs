@@ -46,11 +46,7 @@ where
 fn here() -> String {
     let location = use_location();
     let (path, search) = (location.pathname.get_untracked(), location.search.get_untracked());
-    if search.is_empty() {
-        path
-    } else {
-        format!("{path}?{search}")
-    }
+    if search.is_empty() { path } else { format!("{path}?{search}") }
 }
 
 /// The cursor in the page's address.

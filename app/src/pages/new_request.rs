@@ -15,11 +15,8 @@ pub fn NewRequest() -> impl IntoView {
     load(opening, move |opening| {
         let team = query.with_untracked(|query| query.get("team"));
         let offering = &opening.offering;
-        let (title, description, available) = (
-            offering.title.clone(),
-            offering.description.clone(),
-            offering.available,
-        );
+        let (title, description, available) =
+            (offering.title.clone(), offering.description.clone(), offering.available);
         view! {
             <Title text=format!("Request {title}")/>
             <nav class="crumbs" aria-label="Where this is"><a href="/">"Catalog"</a></nav>

@@ -10,12 +10,7 @@ use leptos_router::hooks::use_params_map;
 #[component]
 pub fn ProblemPage() -> impl IntoView {
     let params = use_params_map();
-    let kind = Memo::new(move |_| {
-        params
-            .read()
-            .get("slug")
-            .and_then(|slug| ProblemKind::from_slug(&slug))
-    });
+    let kind = Memo::new(move |_| params.read().get("slug").and_then(|slug| ProblemKind::from_slug(&slug)));
     move || {
         match kind.get() {
         Some(kind) => view! {

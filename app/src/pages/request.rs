@@ -65,9 +65,9 @@ fn Live(page: RequestPage) -> impl IntoView {
         <History page/>
         <h2>"Submissions"</h2>
         <p>
-            "Every arrival of this request. Only the first made it; the others changed nothing. "
-            <span class="quiet">{move || tally(&submissions.read())}</span>
+            "Everything that arrived for this request. The first made it; repeats got its result and changed nothing."
         </p>
+        <p class="quiet">{move || tally(&submissions.read())} "."</p>
         {move || view! { <Submissions submissions=submissions.get()/> }}
     }
 }
@@ -95,20 +95,13 @@ fn Repeated() -> impl IntoView {
 #[component]
 fn Outcome(request: RequestView, reveal: bool) -> impl IntoView {
     let succeeded = request.state == RequestState::Succeeded;
-    let (team, kind, name) = (
-        request.team.to_string(),
-        request.resource_type.to_string(),
-        request.name.to_string(),
-    );
+    let (team, kind, name) =
+        (request.team.to_string(), request.resource_type.to_string(), request.name.to_string());
     let resource = format!("/teams/{team}/resources#{kind}-{name}");
     let nothing = request.outputs.is_empty() && (request.secret_outputs.is_empty() || !succeeded);
-    let secrets = request
-        .secret_outputs
-        .into_iter()
-        .filter(|_| succeeded)
-        .map(|output| {
-            view! { <Secret team=team.clone() kind=kind.clone() resource=name.clone() output may=reveal/> }
-        });
+    let secrets = request.secret_outputs.into_iter().filter(|_| succeeded).map(|output| {
+        view! { <Secret team=team.clone() kind=kind.clone() resource=name.clone() output may=reveal/> }
+    });
     let secrets = secrets.collect_view();
     view! {
         {nothing.then(|| view! {

@@ -16,21 +16,15 @@ pub fn Resources() -> impl IntoView {
     let params = use_params_map();
     let team = Memo::new(move |_| params.read().get("team").unwrap_or_default());
     let cursor = cursor();
-    let page = Resource::new_blocking(
-        move || (team.get(), cursor()),
-        |(team, cursor)| resources(team, cursor),
-    );
+    let page =
+        Resource::new_blocking(move || (team.get(), cursor()), |(team, cursor)| resources(team, cursor));
     load(page, move |shown| {
         let team = team.get_untracked();
         let (page, reveal) = (shown.page, shown.reveal);
         let empty = page.results.is_empty();
         let at_least = page.total_is.is_some();
         let path = format!("/teams/{team}/resources");
-        let cards = page
-            .results
-            .into_iter()
-            .map(|resource| view! { <Card resource reveal/> })
-            .collect_view();
+        let cards = page.results.into_iter().map(|resource| view! { <Card resource reveal/> }).collect_view();
         view! {
             <Title text=format!("Resources of team {team}")/>
             <h1>"Resources of team " {team}</h1>
@@ -51,11 +45,8 @@ pub fn Resources() -> impl IntoView {
 #[component]
 fn Card(resource: ResourceView, reveal: bool) -> impl IntoView {
     let active = resource.state == "active";
-    let (team, kind, name) = (
-        resource.team.to_string(),
-        resource.resource_type.to_string(),
-        resource.name.to_string(),
-    );
+    let (team, kind, name) =
+        (resource.team.to_string(), resource.resource_type.to_string(), resource.name.to_string());
     let secrets = resource.secret_outputs.into_iter().map(|output| {
         view! { <Secret team=team.clone() kind=kind.clone() resource=name.clone() output may=reveal/> }
     });

@@ -14,12 +14,7 @@ pub fn SetUp() -> impl IntoView {
     let state = Resource::new_blocking(|| (), |()| entry());
     load(state, move |state| {
         let value = |field: &str| state.values.get(field).cloned().unwrap_or_default();
-        let link = state
-            .values
-            .get("link")
-            .cloned()
-            .or_else(|| asked.get_untracked())
-            .unwrap_or_default();
+        let link = state.values.get("link").cloned().or_else(|| asked.get_untracked()).unwrap_or_default();
         view! {
             <Title text="Set up"/>
             <h1>"Set up the portal"</h1>

@@ -14,17 +14,10 @@ use leptos_meta::Title;
 pub fn Tokens() -> impl IntoView {
     let page = Resource::new_blocking(|| (), |()| tokens());
     load(page, |page| {
-        let TokensPage {
-            tokens,
-            form_id,
-            mut flash,
-        } = page;
+        let TokensPage { tokens, form_id, mut flash } = page;
         let fresh = flash.token.take().and_then(|made| made.token);
         let empty = tokens.is_empty();
-        let rows = tokens
-            .into_iter()
-            .map(|(token, key)| view! { <Row token key/> })
-            .collect_view();
+        let rows = tokens.into_iter().map(|(token, key)| view! { <Row token key/> }).collect_view();
         view! {
             <Title text="Tokens"/>
             <h1>"API tokens"</h1>

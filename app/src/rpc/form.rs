@@ -41,24 +41,13 @@ pub async fn open_form(
     use domain::role::TeamAct;
 
     let (asking, caller) = asked::caller()?;
-    let offering = asking
-        .portal
-        .offering(&caller, &offering)
-        .map_err(asked::refusal)?;
-    let teams = asking
-        .portal
-        .me(&caller)
-        .teams
-        .into_iter()
-        .map(|membership| membership.team);
+    let offering = asking.portal.offering(&caller, &offering).map_err(asked::refusal)?;
+    let teams = asking.portal.me(&caller).teams.into_iter().map(|membership| membership.team);
     let mut state = use_context::<FormState>().unwrap_or_default();
     if state.request_id.is_empty() {
         state.request_id = asking.portal.new_submission_key();
     }
-    let owner = asking
-        .portal
-        .seal(FORM_OWNER, caller.id.0.as_bytes())
-        .map_err(asked::refusal)?;
+    let owner = asking.portal.seal(FORM_OWNER, caller.id.0.as_bytes()).map_err(asked::refusal)?;
     Ok(Opening {
         offering,
         teams: teams.filter(|team| caller.may(TeamAct::Request, team)).collect(),

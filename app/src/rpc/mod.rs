@@ -74,10 +74,7 @@ pub(crate) mod asked {
         let asking = asking();
         match asking.caller.clone() {
             Some(caller) => Ok((asking, caller)),
-            None => Err(refusal(Error::new(
-                ProblemKind::NotAuthenticated,
-                "Log in to see this page.",
-            ))),
+            None => Err(refusal(Error::new(ProblemKind::NotAuthenticated, "Log in to see this page."))),
         }
     }
 

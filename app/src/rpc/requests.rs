@@ -69,24 +69,14 @@ pub async fn see_request(
         (caller.may(act, &request.team) && states.contains(&request.state))
             .then(|| portal.new_submission_key())
     };
-    let unfinished = [
-        RequestState::PendingApproval,
-        RequestState::Queued,
-        RequestState::Running,
-    ];
+    let unfinished = [RequestState::PendingApproval, RequestState::Queued, RequestState::Running];
     let next = NextSteps {
         cancel: step(TeamAct::Request, &unfinished),
         retry: step(TeamAct::Request, &[RequestState::Failed]),
         resolve: step(TeamAct::Resolve, &[RequestState::Unknown]),
         reveal: caller.may(TeamAct::Reveal, &request.team),
     };
-    Ok(RequestPage {
-        next,
-        request,
-        events,
-        submissions,
-        flash: use_context::<Flash>().unwrap_or_default(),
-    })
+    Ok(RequestPage { next, request, events, submissions, flash: use_context::<Flash>().unwrap_or_default() })
 }
 
 /// The person's own requests, newest first.
@@ -99,17 +89,8 @@ pub async fn my_requests(
     use portal::service::{ListOf, RequestQuery};
 
     let (asking, caller) = asked::caller()?;
-    let query = RequestQuery {
-        scope: ListOf::Mine,
-        size: PAGE_SIZE,
-        cursor,
-        ..Default::default()
-    };
-    asking
-        .portal
-        .requests(&caller, query)
-        .await
-        .map_err(asked::refusal)
+    let query = RequestQuery { scope: ListOf::Mine, size: PAGE_SIZE, cursor, ..Default::default() };
+    asking.portal.requests(&caller, query).await.map_err(asked::refusal)
 }
 
 /// One request in the administrators' history, with every arrival of it.
@@ -133,37 +114,17 @@ pub async fn history(
 
     let (asking, caller) = asked::caller()?;
     if !caller.is_admin() {
-        let refused = portal::Error::new(
-            ProblemKind::Forbidden,
-            "The history of all teams is for administrators.",
-        );
+        let refused =
+            portal::Error::new(ProblemKind::Forbidden, "The history of all teams is for administrators.");
         return Err(asked::refusal(refused));
     }
-    let query = RequestQuery {
-        scope: ListOf::All,
-        size: PAGE_SIZE,
-        cursor,
-        ..Default::default()
-    };
-    let page = asking
-        .portal
-        .requests(&caller, query)
-        .await
-        .map_err(asked::refusal)?;
+    let query = RequestQuery { scope: ListOf::All, size: PAGE_SIZE, cursor, ..Default::default() };
+    let page = asking.portal.requests(&caller, query).await.map_err(asked::refusal)?;
     let mut results = Vec::with_capacity(page.results.len());
     for request in page.results {
         let id = request.id.to_string();
-        let submissions = asking
-            .portal
-            .submissions(&caller, &id)
-            .await
-            .map_err(asked::refusal)?;
+        let submissions = asking.portal.submissions(&caller, &id).await.map_err(asked::refusal)?;
         results.push(HistoryRow { request, submissions });
     }
-    Ok(Page {
-        results,
-        total: page.total,
-        total_is: page.total_is,
-        next: page.next,
-    })
+    Ok(Page { results, total: page.total, total_is: page.total_is, next: page.next })
 }

@@ -22,15 +22,9 @@ pub async fn who_looks() -> Answer<Looking> {
     let asking = asked::asking();
     let Some(caller) = asking.caller else {
         let set_up_pending = asking.portal.set_up_pending().await.map_err(asked::refusal)?;
-        return Ok(Looking {
-            me: None,
-            set_up_pending,
-        });
+        return Ok(Looking { me: None, set_up_pending });
     };
-    Ok(Looking {
-        me: Some(asking.portal.me(&caller)),
-        set_up_pending: false,
-    })
+    Ok(Looking { me: Some(asking.portal.me(&caller)), set_up_pending: false })
 }
 
 /// What the login and set-up forms show after a refusal.

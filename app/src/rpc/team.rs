@@ -27,11 +27,7 @@ pub async fn resources(
     use domain::{name::Name, role::TeamAct};
 
     let (asking, caller) = asked::caller()?;
-    let page = asking
-        .portal
-        .resources(&caller, &team, 25, cursor)
-        .await
-        .map_err(asked::refusal)?;
+    let page = asking.portal.resources(&caller, &team, 25, cursor).await.map_err(asked::refusal)?;
     let reveal = Name::parse(&team).is_ok_and(|team| caller.may(TeamAct::Reveal, &team));
     Ok(ResourcesPage { page, reveal })
 }
@@ -55,10 +51,7 @@ pub async fn tokens() -> Answer<TokensPage> {
     let (asking, caller) = asked::caller()?;
     let tokens = asking.portal.tokens(&caller).await.map_err(asked::refusal)?;
     Ok(TokensPage {
-        tokens: tokens
-            .into_iter()
-            .map(|token| (token, asking.portal.new_submission_key()))
-            .collect(),
+        tokens: tokens.into_iter().map(|token| (token, asking.portal.new_submission_key())).collect(),
         form_id: asking.portal.new_submission_key(),
         flash: use_context::<Flash>().unwrap_or_default(),
     })

@@ -18,29 +18,18 @@ fn problem(kind: ProblemKind, status: u16) -> Problem {
 }
 
 fn taken(repeat: bool, existing: bool) -> Reply {
-    Reply::Taken {
-        request: "r".into(),
-        repeat,
-        existing,
-    }
+    Reply::Taken { request: "r".into(), repeat, existing }
 }
 
 fn answer(machine: &mut Machine, reply: Reply, now: u64) -> Vec<Effect> {
     let turn = machine.turn;
-    machine.on(Event::Answered {
-        turn,
-        reply,
-        now,
-        random: u32::MAX,
-    })
+    machine.on(Event::Answered { turn, reply, now, random: u32::MAX })
 }
 
 fn sent(machine: &mut Machine) -> u32 {
     let effects = machine.on(Event::Submit { now: NOW });
     assert_eq!(effects[..2], [Effect::TakeValues, Effect::Keep]);
-    let [.., Effect::Send { turn }] = effects[..] else {
-        panic!("{effects:?}")
-    };
+    let [.., Effect::Send { turn }] = effects[..] else { panic!("{effects:?}") };
     turn
 }
 
@@ -50,13 +39,7 @@ fn a_second_click_does_nothing_while_the_first_is_under_way() {
     sent(&mut form);
     assert!(!form.is_ready() && form.may_have_arrived());
     assert_eq!(form.on(Event::Submit { now: NOW + 1 }), []);
-    assert_eq!(
-        form.on(Event::AsNew {
-            id: "id-2".into(),
-            now: NOW + 1
-        }),
-        []
-    );
+    assert_eq!(form.on(Event::AsNew { id: "id-2".into(), now: NOW + 1 }), []);
 }
 
 #[test]
@@ -64,15 +47,7 @@ fn the_button_stays_dead_between_the_answer_and_the_next_page() {
     let mut form = opened();
     sent(&mut form);
     let effects = answer(&mut form, taken(false, false), NOW + 50);
-    assert_eq!(
-        effects,
-        [
-            Effect::Keep,
-            Effect::Open {
-                address: "/requests/r".into()
-            }
-        ]
-    );
+    assert_eq!(effects, [Effect::Keep, Effect::Open { address: "/requests/r".into() }]);
     assert!(!form.is_ready());
     assert_eq!(form.on(Event::Submit { now: NOW + 60 }), []);
     assert_eq!((form.request(), form.may_have_arrived()), (Some("r"), false));
@@ -80,19 +55,13 @@ fn the_button_stays_dead_between_the_answer_and_the_next_page() {
 
 #[test]
 fn a_repeat_says_that_it_is_one() {
-    for (reply, address) in [
-        (taken(true, false), "/requests/r?repeat=1"),
-        (taken(false, true), "/requests/r?existing=1"),
-    ] {
+    for (reply, address) in
+        [(taken(true, false), "/requests/r?repeat=1"), (taken(false, true), "/requests/r?existing=1")]
+    {
         let mut form = opened();
         sent(&mut form);
         let effects = answer(&mut form, reply, NOW);
-        assert_eq!(
-            effects.last(),
-            Some(&Effect::Open {
-                address: address.into()
-            })
-        );
+        assert_eq!(effects.last(), Some(&Effect::Open { address: address.into() }));
     }
 }
 
@@ -117,11 +86,7 @@ fn lost_tries_are_repeated_under_the_same_id_for_a_minute_and_never_called_faile
             _ => panic!("{effects:?}"),
         }
     }
-    assert!(
-        tries > 5 && now - NOW <= 60_000,
-        "{tries} tries in {} ms",
-        now - NOW
-    );
+    assert!(tries > 5 && now - NOW <= 60_000, "{tries} tries in {} ms", now - NOW);
     assert_eq!(*form.phase(), Phase::OutcomeUnknown { said: None });
     assert_eq!(form.id(), "id-1");
     assert!(form.is_ready() && form.may_have_arrived());
@@ -133,23 +98,13 @@ fn lost_tries_are_repeated_under_the_same_id_for_a_minute_and_never_called_faile
 fn the_time_that_the_portal_asks_for_is_honoured() {
     let mut form = opened();
     sent(&mut form);
-    let later = |seconds| Reply::Later {
-        detail: "busy".into(),
-        after: Some(Duration::from_secs(seconds)),
-    };
+    let later = |seconds| Reply::Later { detail: "busy".into(), after: Some(Duration::from_secs(seconds)) };
     let effects = answer(&mut form, later(5), NOW);
-    let [Effect::Wait { time, .. }] = effects[..] else {
-        panic!("{effects:?}")
-    };
+    let [Effect::Wait { time, .. }] = effects[..] else { panic!("{effects:?}") };
     assert!(time >= Duration::from_secs(5));
     form.on(Event::WaitOver { turn: form.turn });
     answer(&mut form, later(300), NOW + 6_000);
-    assert_eq!(
-        *form.phase(),
-        Phase::OutcomeUnknown {
-            said: Some("busy".into())
-        }
-    );
+    assert_eq!(*form.phase(), Phase::OutcomeUnknown { said: Some("busy".into()) });
 }
 
 #[test]
@@ -158,12 +113,7 @@ fn an_answer_to_an_earlier_try_is_not_taken_for_one_to_this() {
     let first = sent(&mut form);
     answer(&mut form, Reply::Lost, NOW);
     form.on(Event::WaitOver { turn: first });
-    let late = Event::Answered {
-        turn: first,
-        reply: taken(false, false),
-        now: NOW,
-        random: 0,
-    };
+    let late = Event::Answered { turn: first, reply: taken(false, false), now: NOW, random: 0 };
     assert_eq!(form.on(late), []);
     assert_eq!(form.on(Event::WaitOver { turn: first }), []);
 }
@@ -173,17 +123,8 @@ fn a_refusal_brings_the_form_back_alive() {
     let mut form = opened();
     sent(&mut form);
     let refused = problem(ProblemKind::InvalidParameters, 422);
-    assert_eq!(
-        answer(&mut form, Reply::Refused(refused.clone()), NOW),
-        [Effect::Keep, Effect::Focus]
-    );
-    assert_eq!(
-        *form.phase(),
-        Phase::Refused {
-            problem: refused,
-            doubtful: false
-        }
-    );
+    assert_eq!(answer(&mut form, Reply::Refused(refused.clone()), NOW), [Effect::Keep, Effect::Focus]);
+    assert_eq!(*form.phase(), Phase::Refused { problem: refused, doubtful: false });
     assert!(form.is_ready() && !form.may_have_arrived());
     assert_eq!(form.id(), "id-1", "a refusal does not use up the ID");
 }
@@ -200,10 +141,7 @@ fn a_refusal_settles_a_lost_try_only_if_the_key_was_looked_up() {
         answer(&mut form, Reply::Lost, NOW);
         form.on(Event::WaitOver { turn });
         answer(&mut form, Reply::Refused(problem(kind, status)), NOW);
-        assert!(
-            matches!(*form.phase(), Phase::Refused { doubtful, .. } if doubtful == doubt),
-            "{kind:?}"
-        );
+        assert!(matches!(*form.phase(), Phase::Refused { doubtful, .. } if doubtful == doubt), "{kind:?}");
         assert_eq!(form.may_have_arrived(), doubt);
     }
 }
@@ -216,10 +154,7 @@ fn a_used_id_is_a_choice_and_only_the_choice_makes_a_fresh_one() {
         answer(&mut form, Reply::Refused(problem(kind, 422)), NOW);
         assert!(matches!(form.phase(), Phase::Asked(Question::Reused(_))));
         assert_eq!(form.id(), "id-1");
-        let effects = form.on(Event::AsNew {
-            id: "id-2".into(),
-            now: NOW,
-        });
+        let effects = form.on(Event::AsNew { id: "id-2".into(), now: NOW });
         assert_eq!(effects[0], Effect::TakeId);
         assert!(matches!(effects.last(), Some(Effect::Send { .. })));
         assert_eq!(form.id(), "id-2");
@@ -233,24 +168,12 @@ fn a_likely_duplicate_is_asked_and_the_answer_is_sent_along() {
     let asked = problem(ProblemKind::SuspectedDuplicate, 409);
     let earlier = asked.request.clone().unwrap().id.to_string();
     answer(&mut form, Reply::Refused(asked), NOW);
-    let effects = form.on(Event::Anyway {
-        reason: "two are needed".into(),
-        now: NOW,
-    });
+    let effects = form.on(Event::Anyway { reason: "two are needed".into(), now: NOW });
     assert!(matches!(effects.last(), Some(Effect::Send { .. })));
-    let confirmation = Confirmation {
-        of: earlier,
-        reason: "two are needed".into(),
-    };
+    let confirmation = Confirmation { of: earlier, reason: "two are needed".into() };
     assert_eq!(form.confirmation(), Some(&confirmation));
     assert_eq!(form.id(), "id-1");
-    assert_eq!(
-        opened().on(Event::Anyway {
-            reason: "x".into(),
-            now: NOW
-        }),
-        []
-    );
+    assert_eq!(opened().on(Event::Anyway { reason: "x".into(), now: NOW }), []);
 }
 
 #[test]

@@ -44,10 +44,7 @@ fn open(page: RwSignal<RequestPage>) -> Option<Stream> {
     let address = format!("/api/v1/requests/{}/events", page.read_untracked().request.id);
     let source = EventSource::new(&address).ok()?;
     let heard = Listener::new(move |message: MessageEvent| {
-        let event = message
-            .data()
-            .as_string()
-            .and_then(|text| serde_json::from_str::<EventView>(&text).ok());
+        let event = message.data().as_string().and_then(|text| serde_json::from_str::<EventView>(&text).ok());
         if let Some(event) = event {
             take(page, event);
         }
@@ -60,16 +57,10 @@ fn open(page: RwSignal<RequestPage>) -> Option<Stream> {
         }
     });
     for name in ["state", "step", "log"] {
-        source
-            .add_event_listener_with_callback(name, heard.as_ref().unchecked_ref())
-            .ok()?;
+        source.add_event_listener_with_callback(name, heard.as_ref().unchecked_ref()).ok()?;
     }
     source.set_onerror(Some(failed.as_ref().unchecked_ref()));
-    Some(Stream {
-        source,
-        _heard: heard,
-        _failed: failed,
-    })
+    Some(Stream { source, _heard: heard, _failed: failed })
 }
 
 /// Puts an event in its place; one that is there already came twice. A new state brings the whole page anew.
@@ -139,10 +130,8 @@ mod tests {
 
     #[test]
     fn two_histories_become_one() {
-        let numbers: Vec<_> = merged(events(&[1, 2, 5]), events(&[2, 3, 4]))
-            .iter()
-            .map(|event| event.seq)
-            .collect();
+        let numbers: Vec<_> =
+            merged(events(&[1, 2, 5]), events(&[2, 3, 4])).iter().map(|event| event.seq).collect();
         assert_eq!(numbers, [1, 2, 3, 4, 5]);
     }
 }

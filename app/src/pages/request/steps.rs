@@ -41,16 +41,8 @@ pub fn NextSteps(
 #[component]
 fn Resolve(key: String, action: String) -> impl IntoView {
     let choices = [
-        (
-            Resolution::Adopt,
-            "Adopt",
-            "The thing is there and ours: take it as done.",
-        ),
-        (
-            Resolution::Retry,
-            "Look and try again",
-            "Look once more; carry it out if it is not there.",
-        ),
+        (Resolution::Adopt, "Adopt", "The thing is there and ours: take it as done."),
+        (Resolution::Retry, "Look and try again", "Look once more; carry it out if it is not there."),
         (
             Resolution::Abandon,
             "Abandon",
