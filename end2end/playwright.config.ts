@@ -31,7 +31,8 @@ export default defineConfig<Options>({
     screenshot: "only-on-failure",
   },
   projects: [
-    { name: "script", use: { scripted: true, javaScriptEnabled: true } },
-    { name: "plain", use: { scripted: false, javaScriptEnabled: false } },
+    // A test that is tagged runs in that project only.
+    { name: "script", use: { scripted: true, javaScriptEnabled: true }, grepInvert: /@plain/ },
+    { name: "plain", use: { scripted: false, javaScriptEnabled: false }, grepInvert: /@script/ },
   ],
 });

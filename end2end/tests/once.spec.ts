@@ -59,13 +59,8 @@ test("a tap and another on a touch screen make one request", async ({ browser, p
   await context.close();
 });
 
-test("with the button's own guard removed, a slow answer and ten clicks still make one request", async ({
-  page,
-  person,
-  scripted,
-}) => {
-  test.skip(!scripted, "the guard is script");
-  const form = await new Form(page, scripted).open();
+test("with the button's own guard removed, a slow answer and ten clicks still make one request", { tag: "@script" }, async ({ page, person }) => {
+  const form = await new Form(page, true).open();
   await form.name.fill("one");
   const id = await form.id();
   // Ten sends of this form that its script knows nothing of, at the same moment.
@@ -88,13 +83,8 @@ test("with the button's own guard removed, a slow answer and ten clicks still ma
   expect((await person.api.requests(person.team)).map((made) => made.id)).toEqual([request]);
 });
 
-test("the button is off and says so while the form is on its way, and stays off until the next page", async ({
-  page,
-  person,
-  scripted,
-}) => {
-  test.skip(!scripted, "a button is switched off by script");
-  const form = await new Form(page, scripted).open();
+test("the button is off and says so while the form is on its way, and stays off until the next page", { tag: "@script" }, async ({ page, person }) => {
+  const form = await new Form(page, true).open();
   await form.name.fill("one");
   const [asked, leave] = [new Gate(), new Gate()];
   await page.route("**/api/v1/teams/*/requests", async (route) => {
@@ -128,8 +118,7 @@ test("the button is off and says so while the form is on its way, and stays off 
   expect(await person.api.requests(person.team)).toHaveLength(1);
 });
 
-test("a click before the script is ready and one after it use the same ID", async ({ page, person, scripted }) => {
-  test.skip(!scripted, "there is nothing to get ready");
+test("a click before the script is ready and one after it use the same ID", { tag: "@script" }, async ({ page, person }) => {
   const [script, plain] = [new Gate(), new Gate()];
   await page.route("**/pkg/*.wasm", async (route) => {
     await script.opened;
@@ -158,8 +147,7 @@ test("a click before the script is ready and one after it use the same ID", asyn
   expect((await person.api.requests(person.team)).map((made) => made.id)).toEqual([request]);
 });
 
-test("a click before the script is ready is enough", async ({ page, person, scripted }) => {
-  test.skip(!scripted, "there is nothing to get ready");
+test("a click before the script is ready is enough", { tag: "@script" }, async ({ page, person }) => {
   await page.route("**/pkg/*.wasm", () => {});
   const form = new Form(page, false);
   await form.open();
