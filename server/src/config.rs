@@ -105,8 +105,7 @@ impl Config {
         };
         let environment = std::env::vars_os().filter_map(|(name, value)| {
             let name = name.into_string().ok()?;
-            name.starts_with("KEYTURN_")
-                .then(|| (name, value.to_string_lossy().into_owned()))
+            name.starts_with("KEYTURN_").then(|| (name, value.to_string_lossy().into_owned()))
         });
         Self::read(&text, environment)
     }
@@ -118,10 +117,7 @@ impl Config {
             if OF_THE_BUILD.contains(&name.as_str()) {
                 continue;
             }
-            let key = name
-                .strip_prefix("KEYTURN_")
-                .unwrap_or(&name)
-                .to_ascii_lowercase();
+            let key = name.strip_prefix("KEYTURN_").unwrap_or(&name).to_ascii_lowercase();
             if !KNOWN.contains(&key.as_str()) || name.chars().any(|c| c.is_ascii_lowercase()) {
                 return Err(unknown(&name, "KEYTURN_", &str::to_ascii_uppercase));
             }
@@ -148,35 +144,30 @@ impl Config {
             None => None,
         };
         let long = |key: &str, default: &str| {
-            parse(given, key, default, |text| {
-                span::between(text, Duration::from_secs(1), span::DECADE)
-            })
+            parse(given, key, default, |text| span::between(text, Duration::from_secs(1), span::DECADE))
         };
         Ok(Self {
             listen: parse(given, "listen", "127.0.0.1:3000", |text| {
-                text.parse()
-                    .map_err(|_| "write an address and a port, as 127.0.0.1:3000".into())
+                text.parse().map_err(|_| "write an address and a port, as 127.0.0.1:3000".into())
             })?,
             guard_retention: long("guard_retention", "7d")?,
             guard_tombstones: long("guard_tombstones", "90d")?,
             guard_longest_retry: long("guard_longest_retry", "76h")?,
             guard_wait: parse(given, "guard_wait", "5s", |text| {
-                span::between(text, Duration::ZERO, Duration::from_secs(60))
+                span::between(text, Duration::ZERO, Duration::from_mins(1))
             })?,
             workers: parse(given, "workers", "4", |text| match text.parse() {
                 Ok(workers @ 0..=256) => Ok(workers),
                 _ => Err("write a whole number from 0 to 256".into()),
             })?,
             lease: parse(given, "lease", "30s", |text| {
-                span::between(text, Duration::from_secs(1), Duration::from_secs(3600))
+                span::between(text, Duration::from_secs(1), Duration::from_hours(1))
             })?,
             clock_offset_millis: parse(given, "clock_offset", "0s", span::signed_millis)?,
             log: parse(given, "log", "info", |text| {
-                text.parse::<tracing_subscriber::filter::Targets>()
-                    .map(|_| text.to_owned())
-                    .map_err(|_| {
-                        "write a level (error, warn, info, debug, trace) or target=level pairs".into()
-                    })
+                text.parse::<tracing_subscriber::filter::Targets>().map(|_| text.to_owned()).map_err(|_| {
+                    "write a level (error, warn, info, debug, trace) or target=level pairs".into()
+                })
             })?,
             log_format: parse(given, "log_format", "text", |text| match text {
                 "text" => Ok(LogFormat::Text),
@@ -197,9 +188,7 @@ impl Config {
             return Ok(());
         }
         let name = |key: &str| {
-            given
-                .get(key)
-                .map_or(format!("KEYTURN_{}", key.to_uppercase()), |g| g.setting.clone())
+            given.get(key).map_or(format!("KEYTURN_{}", key.to_uppercase()), |g| g.setting.clone())
         };
         Err(ConfigError {
             setting: name("guard_retention"),
@@ -230,10 +219,7 @@ fn from_file(text: &str) -> Result<BTreeMap<String, Given>, ConfigError> {
                 toml::Value::String(text) => text,
                 toml::Value::Integer(number) => number.to_string(),
                 _ => {
-                    return Err(ConfigError {
-                        setting: key,
-                        why: "write a text or a whole number".into(),
-                    });
+                    return Err(ConfigError { setting: key, why: "write a text or a whole number".into() });
                 }
             };
             Ok((key.clone(), Given { setting: key, value }))
@@ -242,10 +228,7 @@ fn from_file(text: &str) -> Result<BTreeMap<String, Given>, ConfigError> {
 }
 
 fn unknown(name: &str, prefix: &str, spelled: &dyn Fn(&str) -> String) -> ConfigError {
-    let known: Vec<String> = KNOWN
-        .iter()
-        .map(|key| format!("{prefix}{}", spelled(key)))
-        .collect();
+    let known: Vec<String> = KNOWN.iter().map(|key| format!("{prefix}{}", spelled(key))).collect();
     ConfigError {
         setting: name.to_owned(),
         why: format!("there is no such setting; known are {}", known.join(", ")),
@@ -259,33 +242,22 @@ fn parse<T>(
     read: impl Fn(&str) -> Result<T, String>,
 ) -> Result<T, ConfigError> {
     match given.get(key) {
-        Some(Given { setting, value }) => read(value.trim()).map_err(|why| ConfigError {
-            setting: setting.clone(),
-            why,
-        }),
-        None => read(default).map_err(|why| ConfigError {
-            setting: key.to_owned(),
-            why,
-        }),
+        Some(Given { setting, value }) => {
+            read(value.trim()).map_err(|why| ConfigError { setting: setting.clone(), why })
+        }
+        None => read(default).map_err(|why| ConfigError { setting: key.to_owned(), why }),
     }
 }
 
 fn path(text: &str) -> Result<PathBuf, String> {
-    if text.is_empty() {
-        Err("write a path".into())
-    } else {
-        Ok(PathBuf::from(text))
-    }
+    if text.is_empty() { Err("write a path".into()) } else { Ok(PathBuf::from(text)) }
 }
 
 fn database_file(url: &str) -> Result<PathBuf, String> {
     if url.starts_with("postgres://") || url.starts_with("postgresql://") {
         return Err("this build keeps its data in SQLite only; write sqlite://PATH".into());
     }
-    match url
-        .strip_prefix("sqlite://")
-        .or_else(|| url.strip_prefix("sqlite:"))
-    {
+    match url.strip_prefix("sqlite://").or_else(|| url.strip_prefix("sqlite:")) {
         None | Some("") => Err("write sqlite://PATH, as sqlite://data/keyturn.db".into()),
         Some(rest) if rest.contains('?') => Err("write sqlite://PATH without options".into()),
         Some(rest) if rest.starts_with(":memory:") => {
@@ -296,9 +268,7 @@ fn database_file(url: &str) -> Result<PathBuf, String> {
 }
 
 fn public_url(text: &str) -> Result<String, String> {
-    let authority = text
-        .strip_prefix("https://")
-        .or_else(|| text.strip_prefix("http://"));
+    let authority = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     match authority.map(|rest| rest.trim_end_matches('/')) {
         Some(rest) if !rest.is_empty() && !rest.contains(['/', '?', '#', '@', ' ']) => {
             Ok(text.trim_end_matches('/').to_owned())

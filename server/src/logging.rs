@@ -10,23 +10,21 @@ pub(crate) fn begin(config: &Config) {
     let quiet = Targets::new()
         .with_target("tower_sessions", LevelFilter::ERROR)
         .with_target("tower_sessions_core", LevelFilter::ERROR);
-    let wanted: Targets = config
-        .log
-        .parse()
-        .unwrap_or_else(|_| Targets::new().with_default(LevelFilter::INFO));
+    let wanted: Targets =
+        config.log.parse().unwrap_or_else(|_| Targets::new().with_default(LevelFilter::INFO));
     let filter = quiet
         .clone()
         .with_targets(wanted.clone())
         .with_default(wanted.default_level().unwrap_or(LevelFilter::OFF));
+    // Where the log's own disk is full, lines are lost; complaining about that on the same disk would end the task.
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
-        .with_ansi(false);
+        .with_ansi(false)
+        .log_internal_errors(false);
     let lines = match config.log_format {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
     // Fails only where a log has begun already.
-    let _ = tracing_subscriber::registry()
-        .with(lines.with_filter(filter))
-        .try_init();
+    let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
 }

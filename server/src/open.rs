@@ -35,9 +35,7 @@ const KEY_FILE: &str = "KEYTURN_SECRET_KEY_FILE";
 /// Opens the portal, making its folder, key and database where there are none yet.
 pub(crate) async fn open(config: &Config, with: With) -> Result<Portal, OpenFailure> {
     let ids: Arc<dyn Ids> = Arc::new(SystemIds);
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock {
-        offset_millis: config.clock_offset_millis,
-    });
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock { offset_millis: config.clock_offset_millis });
     private_folder_of(&config.database, DATABASE)?;
     private_folder_of(&config.secret_key_file, KEY_FILE)?;
     let key = key(config, ids.as_ref())?;
@@ -56,43 +54,21 @@ pub(crate) async fn open(config: &Config, with: With) -> Result<Portal, OpenFail
         workers: config.workers,
         lease: config.lease,
     };
-    let parts = Parts {
-        store: Arc::new(store),
-        catalog,
-        key,
-        clock,
-        ids,
-        settings,
-    };
-    Portal::open(parts)
-        .await
-        .map_err(|error| match error.to_string().split_once(": ") {
-            Some(("KEYTURN_GUARD_RETENTION", why)) => OpenFailure {
-                setting: "KEYTURN_GUARD_RETENTION",
-                why: why.to_owned(),
-            },
-            Some((KEY_FILE, why)) => OpenFailure {
-                setting: KEY_FILE,
-                why: why.to_owned(),
-            },
-            _ => OpenFailure {
-                setting: DATABASE,
-                why: error.to_string(),
-            },
-        })
+    let parts = Parts { store: Arc::new(store), catalog, key, clock, ids, settings };
+    Portal::open(parts).await.map_err(|error| match error.to_string().split_once(": ") {
+        Some(("KEYTURN_GUARD_RETENTION", why)) => {
+            OpenFailure { setting: "KEYTURN_GUARD_RETENTION", why: why.to_owned() }
+        }
+        Some((KEY_FILE, why)) => OpenFailure { setting: KEY_FILE, why: why.to_owned() },
+        _ => OpenFailure { setting: DATABASE, why: error.to_string() },
+    })
 }
 
 /// Reads the catalog; the sample one is written beside the database first.
 fn catalog(config: &Config) -> Result<Catalog, OpenFailure> {
-    let failure = |why: String| OpenFailure {
-        setting: "KEYTURN_CATALOG",
-        why,
-    };
-    let data = config
-        .database
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
+    let failure = |why: String| OpenFailure { setting: "KEYTURN_CATALOG", why };
+    let data =
+        config.database.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let site =
         Site::of_this_binary(data).map_err(|error| failure(format!("no place for programs: {error}")))?;
     let folder = match &config.catalog {
@@ -124,31 +100,21 @@ fn key(config: &Config, ids: &dyn Ids) -> Result<SecretKey, OpenFailure> {
     let file = &config.secret_key_file;
     // A fresh key beside an old database would open nothing that is sealed in it.
     if config.database.exists() && !file.exists() {
-        let why = format!(
-            "{} is missing, and the database was made with it; put it back",
-            file.display()
-        );
-        return Err(OpenFailure {
-            setting: KEY_FILE,
-            why,
-        });
+        let why = format!("{} is missing, and the database was made with it; put it back", file.display());
+        return Err(OpenFailure { setting: KEY_FILE, why });
     }
-    SecretKey::read_or_make(file, ids).map_err(|error| OpenFailure {
-        setting: KEY_FILE,
-        why: format!("{}: {error}", file.display()),
-    })
+    SecretKey::read_or_make(file, ids)
+        .map_err(|error| OpenFailure { setting: KEY_FILE, why: format!("{}: {error}", file.display()) })
 }
 
 fn private_folder_of(file: &Path, setting: &'static str) -> Result<(), OpenFailure> {
     match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() && !folder.exists() => fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)
-            .map_err(|error| OpenFailure {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.exists() => {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| OpenFailure {
                 setting,
                 why: format!("the folder {} cannot be made: {error}", folder.display()),
-            }),
+            })
+        }
         _ => Ok(()),
     }
 }

@@ -15,19 +15,12 @@ pub(super) struct Check {
 impl Check {
     pub(super) fn run(&self) -> Result<Said, Failure> {
         if !self.dir.is_dir() {
-            return Err(Failure::plain(format!(
-                "there is no folder {}",
-                self.dir.display()
-            )));
+            return Err(Failure::plain(format!("there is no folder {}", self.dir.display())));
         }
         let site = Site::of_this_binary(&self.dir).map_err(|error| Failure::plain(error.to_string()))?;
         let catalog = Catalog::load(&self.dir, &site);
         let good: Vec<String> = catalog.iter().map(|offering| offering.id.to_string()).collect();
-        let mistakes: Vec<_> = catalog
-            .broken()
-            .iter()
-            .flat_map(|broken| &broken.mistakes)
-            .collect();
+        let mistakes: Vec<_> = catalog.broken().iter().flat_map(|broken| &broken.mistakes).collect();
         if mistakes.is_empty() {
             let text = format!("{} offerings, no mistake: {}", good.len(), good.join(", "));
             return Ok(Said::new(text, json!({ "offerings": good, "mistakes": [] })));
@@ -41,9 +34,6 @@ impl Check {
                 })
             })
             .collect();
-        Ok(Said::bad(
-            lines.join("\n"),
-            json!({ "offerings": good, "mistakes": listed }),
-        ))
+        Ok(Said::bad(lines.join("\n"), json!({ "offerings": good, "mistakes": listed })))
     }
 }

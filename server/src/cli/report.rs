@@ -18,19 +18,12 @@ pub(super) struct Said {
 impl Said {
     /// An answer for people and for programs.
     pub(super) fn new(text: impl Into<String>, json: Value) -> Self {
-        Self {
-            text: text.into(),
-            json,
-            good: true,
-        }
+        Self { text: text.into(), json, good: true }
     }
 
     /// An answer that is bad news.
     pub(super) fn bad(text: impl Into<String>, json: Value) -> Self {
-        Self {
-            good: false,
-            ..Self::new(text, json)
-        }
+        Self { good: false, ..Self::new(text, json) }
     }
 
     /// No answer.
@@ -39,19 +32,11 @@ impl Said {
     }
 
     pub(super) fn print(&self, as_json: bool) -> ExitCode {
-        let text = if as_json && !self.json.is_null() {
-            self.json.to_string()
-        } else {
-            self.text.clone()
-        };
+        let text = if as_json && !self.json.is_null() { self.json.to_string() } else { self.text.clone() };
         if !text.is_empty() {
             line(&text);
         }
-        if self.good {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
-        }
+        if self.good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 }
 
@@ -83,11 +68,7 @@ impl Failure {
     }
 
     pub(super) fn print(&self, as_json: bool) -> ExitCode {
-        let text = if as_json {
-            self.json.to_string()
-        } else {
-            format!("keyturn: {}", self.text)
-        };
+        let text = if as_json { self.json.to_string() } else { format!("keyturn: {}", self.text) };
         let _ = writeln!(io::stderr().lock(), "{text}");
         ExitCode::FAILURE
     }
@@ -95,21 +76,13 @@ impl Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        Self::titled(
-            "A setting cannot be used",
-            error.to_string(),
-            Some(&error.setting),
-        )
+        Self::titled("A setting cannot be used", error.to_string(), Some(&error.setting))
     }
 }
 
 impl From<OpenFailure> for Failure {
     fn from(failure: OpenFailure) -> Self {
-        Self::titled(
-            "The portal did not open",
-            failure.to_string(),
-            Some(failure.setting),
-        )
+        Self::titled("The portal did not open", failure.to_string(), Some(failure.setting))
     }
 }
 

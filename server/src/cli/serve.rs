@@ -23,19 +23,11 @@ const LAST_RUNS: Duration = Duration::from_secs(15);
 pub(super) async fn run(config: &Config, as_json: bool) -> Result<Said, Failure> {
     let portal = open::open(config, With::Catalog).await?;
     let listener = TcpListener::bind(config.listen).await.map_err(|error| {
-        Failure::plain(format!(
-            "KEYTURN_LISTEN: {} cannot be listened on: {error}",
-            config.listen
-        ))
+        Failure::plain(format!("KEYTURN_LISTEN: {} cannot be listened on: {error}", config.listen))
     })?;
-    let address = listener
-        .local_addr()
-        .map_err(|error| Failure::plain(error.to_string()))?;
+    let address = listener.local_addr().map_err(|error| Failure::plain(error.to_string()))?;
     let stopping = CancellationToken::new();
-    let https = config
-        .public_url
-        .as_deref()
-        .is_some_and(|url| url.starts_with("https://"));
+    let https = config.public_url.as_deref().is_some_and(|url| url.starts_with("https://"));
     let site = config::site_root();
     let state = AppState::new(portal.clone(), leptos(&site), stopping.clone(), https);
     let router = http::router(state.clone(), &site);
@@ -51,12 +43,9 @@ pub(super) async fn run(config: &Config, as_json: bool) -> Result<Said, Failure>
         let _ = stream.set_nodelay(true);
     });
     let serving = tokio::spawn(
-        axum::serve(
-            listener,
-            router.into_make_service_with_connect_info::<SocketAddr>(),
-        )
-        .with_graceful_shutdown(stopping.clone().cancelled_owned())
-        .into_future(),
+        axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>())
+            .with_graceful_shutdown(stopping.clone().cancelled_owned())
+            .into_future(),
     );
     announce(config, &portal, address, as_json).await?;
 
@@ -71,15 +60,13 @@ pub(super) async fn run(config: &Config, as_json: bool) -> Result<Said, Failure>
     state.guarded_work.close();
     let _ = timeout(LAST_WORK, state.guarded_work.wait()).await;
     stop_runs.cancel();
-    match failed {
-        Some(why) => Err(Failure::plain(why)),
-        None => {
-            if timeout(LAST_RUNS, background).await.is_err() {
-                tracing::warn!("runs did not stop in time; their leases will end");
-            }
-            Ok(Said::nothing())
-        }
+    if let Some(why) = failed {
+        return Err(Failure::plain(why));
     }
+    if timeout(LAST_RUNS, background).await.is_err() {
+        tracing::warn!("runs did not stop in time; their leases will end");
+    }
+    Ok(Said::nothing())
 }
 
 /// Tells where the portal is, and until it has an administrator, how to make one.
@@ -89,14 +76,8 @@ async fn announce(
     address: SocketAddr,
     as_json: bool,
 ) -> Result<(), Failure> {
-    let base = config
-        .public_url
-        .clone()
-        .unwrap_or_else(|| format!("http://{address}"));
-    let link = portal
-        .set_up_link()
-        .await?
-        .map(|link| format!("{base}/setup?link={link}"));
+    let base = config.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
+    let link = portal.set_up_link().await?.map(|link| format!("{base}/setup?link={link}"));
     if as_json {
         line(&json!({ "address": base, "listen": address.to_string(), "setup": link }).to_string());
     } else {
@@ -119,10 +100,8 @@ fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
     let listen = |kind| {
         unix::signal(kind).map_err(|error| Failure::plain(format!("signals cannot be heard: {error}")))
     };
-    let (mut terminate, mut interrupt) = (
-        listen(unix::SignalKind::terminate())?,
-        listen(unix::SignalKind::interrupt())?,
-    );
+    let (mut terminate, mut interrupt) =
+        (listen(unix::SignalKind::terminate())?, listen(unix::SignalKind::interrupt())?);
     Ok(async move {
         tokio::select! {
             _ = terminate.recv() => {}
@@ -133,11 +112,7 @@ fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
 
 /// How pages find the browser's half. Names are fixed at build time, so a program started by hand finds the same.
 fn leptos(site: &std::path::Path) -> LeptosOptions {
-    let env = if cfg!(debug_assertions) {
-        leptos::config::Env::DEV
-    } else {
-        leptos::config::Env::PROD
-    };
+    let env = if cfg!(debug_assertions) { leptos::config::Env::DEV } else { leptos::config::Env::PROD };
     LeptosOptions::builder()
         .output_name("keyturn")
         .site_root(site.to_string_lossy().into_owned())

@@ -16,9 +16,6 @@ pub(super) struct Add {
 impl Add {
     pub(super) async fn run(&self, common: &Common) -> Result<Said, Failure> {
         common.open().await?.add_team(&self.name).await?;
-        Ok(Said::new(
-            format!("Team {} is there.", self.name),
-            json!({ "team": self.name }),
-        ))
+        Ok(Said::new(format!("Team {} is there.", self.name), json!({ "team": self.name })))
     }
 }

@@ -23,9 +23,7 @@ pub(super) struct Create {
 impl Create {
     pub(super) async fn run(&self, common: &Common) -> Result<Said, Failure> {
         let portal = common.open().await?;
-        let token = portal
-            .token_for(&self.user, &self.label, self.expires.as_deref())
-            .await?;
+        let token = portal.token_for(&self.user, &self.label, self.expires.as_deref()).await?;
         let json = json!({ "token": token });
         Ok(Said::new(token, json))
     }

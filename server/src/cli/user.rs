@@ -30,10 +30,7 @@ pub(super) struct Add {
 fn membership(text: &str) -> Result<(Name, TeamRole), String> {
     let (team, role) = match text.split_once(':') {
         None => (text, TeamRole::Member),
-        Some((team, role)) => (
-            team,
-            role.parse().map_err(|error: UnknownRole| error.to_string())?,
-        ),
+        Some((team, role)) => (team, role.parse().map_err(|error: UnknownRole| error.to_string())?),
     };
     Ok((Name::parse(team).map_err(|error| error.to_string())?, role))
 }
@@ -42,14 +39,8 @@ impl Add {
     pub(super) async fn run(&self, common: &Common) -> Result<Said, Failure> {
         let password = self.password_stdin.then(read_password).transpose()?;
         let portal = common.open().await?;
-        portal
-            .add_user(&self.name, self.role, password.as_deref(), self.team.clone())
-            .await?;
-        let how = if password.is_some() {
-            "can log in"
-        } else {
-            "has no password and can only use tokens"
-        };
+        portal.add_user(&self.name, self.role, password.as_deref(), self.team.clone()).await?;
+        let how = if password.is_some() { "can log in" } else { "has no password and can only use tokens" };
         Ok(Said::new(
             format!("User {} ({}) is there and {how}.", self.name, self.role),
             json!({ "user": self.name, "role": self.role, "password": password.is_some() }),
@@ -60,14 +51,9 @@ impl Add {
 /// The first line of standard input.
 fn read_password() -> Result<String, Failure> {
     let mut text = String::new();
-    std::io::stdin()
-        .take(4096)
-        .read_to_string(&mut text)
-        .map_err(|error| {
-            Failure::plain(format!(
-                "the password cannot be read from standard input: {error}"
-            ))
-        })?;
+    std::io::stdin().take(4096).read_to_string(&mut text).map_err(|error| {
+        Failure::plain(format!("the password cannot be read from standard input: {error}"))
+    })?;
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 

@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 /// Longer than anything that is kept.
-pub(super) const DECADE: Duration = Duration::from_secs(3660 * 86_400);
+pub(super) const DECADE: Duration = Duration::from_hours(3660 * 24);
 
 /// A length of time in milliseconds, which may be negative.
 pub(super) fn signed_millis(text: &str) -> Result<i64, String> {
@@ -20,11 +20,7 @@ pub(super) fn between(text: &str, least: Duration, most: Duration) -> Result<Dur
     if (least..=most).contains(&span) {
         Ok(span)
     } else {
-        Err(format!(
-            "it must lie between {} and {}",
-            Shown(least),
-            Shown(most)
-        ))
+        Err(format!("it must lie between {} and {}", Shown(least), Shown(most)))
     }
 }
 

@@ -1,12 +1,7 @@
 use super::*;
 
 fn read(file: &str, variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
-    Config::read(
-        file,
-        variables
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
-    )
+    Config::read(file, variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
 }
 
 #[test]
@@ -15,9 +10,9 @@ fn with_nothing_set_the_documented_defaults_hold() {
     assert_eq!(config.listen.to_string(), "127.0.0.1:3000");
     assert_eq!(config.database, Path::new("data/keyturn.db"));
     assert_eq!(config.secret_key_file, Path::new("data/secret.key"));
-    assert_eq!(config.guard_retention, Duration::from_secs(7 * 86_400));
-    assert_eq!(config.guard_tombstones, Duration::from_secs(90 * 86_400));
-    assert_eq!(config.guard_longest_retry, Duration::from_secs(76 * 3600));
+    assert_eq!(config.guard_retention, Duration::from_hours(7 * 24));
+    assert_eq!(config.guard_tombstones, Duration::from_hours(90 * 24));
+    assert_eq!(config.guard_longest_retry, Duration::from_hours(76));
     assert_eq!(config.guard_wait, Duration::from_secs(5));
     assert_eq!((config.workers, config.lease), (4, Duration::from_secs(30)));
     assert_eq!((config.clock_offset_millis, config.log.as_str()), (0, "info"));
@@ -27,14 +22,7 @@ fn with_nothing_set_the_documented_defaults_hold() {
 #[test]
 fn a_variable_wins_over_the_file() {
     let file = "listen = \"127.0.0.1:1\"\nworkers = 2\nlease = \"5s\"";
-    let config = read(
-        file,
-        &[
-            ("KEYTURN_LISTEN", "127.0.0.1:2"),
-            ("KEYTURN_CLOCK_OFFSET", "-90m"),
-        ],
-    )
-    .unwrap();
+    let config = read(file, &[("KEYTURN_LISTEN", "127.0.0.1:2"), ("KEYTURN_CLOCK_OFFSET", "-90m")]).unwrap();
     assert_eq!(config.listen.port(), 2);
     assert_eq!((config.workers, config.lease), (2, Duration::from_secs(5)));
     assert_eq!(config.clock_offset_millis, -5_400_000);
@@ -98,21 +86,12 @@ fn what_is_wrong_stops_the_start_with_its_name() {
 #[test]
 fn keys_outlive_the_longest_retry_by_a_tenth() {
     let retry = |retention| {
-        read(
-            "",
-            &[
-                ("KEYTURN_GUARD_RETENTION", retention),
-                ("KEYTURN_GUARD_LONGEST_RETRY", "100h"),
-            ],
-        )
+        read("", &[("KEYTURN_GUARD_RETENTION", retention), ("KEYTURN_GUARD_LONGEST_RETRY", "100h")])
     };
     assert!(retry("110h").is_ok());
     let error = retry("109h").unwrap_err();
     assert_eq!(error.setting, "KEYTURN_GUARD_RETENTION");
-    assert!(
-        error.why.contains("110h") && error.why.contains("KEYTURN_GUARD_LONGEST_RETRY"),
-        "{error}"
-    );
+    assert!(error.why.contains("110h") && error.why.contains("KEYTURN_GUARD_LONGEST_RETRY"), "{error}");
     assert!(
         read("guard_longest_retry = \"8d\"", &[])
             .unwrap_err()

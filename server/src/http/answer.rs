@@ -17,36 +17,26 @@ pub(crate) const OUTCOME: HeaderName = HeaderName::from_static("keyturn-outcome"
 /// Tells where the request of a repeated answer stands now.
 pub(crate) const STATE: HeaderName = HeaderName::from_static("keyturn-request-state");
 
-/// Runs guarded work as a task of its own: a caller who hangs up changes nothing about it.
-pub(crate) async fn detached<T: Send + 'static>(
+/// Guarded work, counted.
+pub(crate) async fn counted(
     state: &AppState,
-    work: impl Future<Output = portal::Result<T>> + Send + 'static,
-) -> Result<T, Refusal> {
-    match state.guarded_work.spawn(work).await {
-        Ok(done) => done.map_err(Refusal),
-        Err(error) => Err(Refusal(portal::Error::internal(error))),
-    }
+    work: impl Future<Output = portal::Result<Answered>>,
+) -> Result<Answered, Refusal> {
+    let answered = work.await?;
+    state.counters.answered(&answered);
+    Ok(answered)
 }
 
 /// Guarded work, and its answer as a response.
 pub(crate) async fn guarded(
-    state: AppState,
-    work: impl Future<Output = portal::Result<Answered>> + Send + 'static,
+    state: &AppState,
+    work: impl Future<Output = portal::Result<Answered>>,
 ) -> Result<Response, Refusal> {
-    let answered = detached(&state, work).await?;
-    state.counters.answered(&answered);
-    Ok(response(answered))
+    counted(state, work).await.map(response)
 }
 
 fn response(answered: Answered) -> Response {
-    let Answered {
-        answer,
-        replayed,
-        existing,
-        state,
-        expires,
-        request_id: _,
-    } = answered;
+    let Answered { answer, replayed, existing, state, expires, request_id: _ } = answered;
     let status = match answer.kind {
         AnswerKind::Accepted => StatusCode::ACCEPTED,
         AnswerKind::Created => StatusCode::CREATED,
@@ -98,10 +88,7 @@ mod tests {
             request_id: None,
         };
         let (first, repeat) = (response(answered(false)), response(answered(true)));
-        assert_eq!(
-            (first.status(), repeat.status()),
-            (StatusCode::ACCEPTED, StatusCode::ACCEPTED)
-        );
+        assert_eq!((first.status(), repeat.status()), (StatusCode::ACCEPTED, StatusCode::ACCEPTED));
         assert_eq!(repeat.headers()[REPLAYED], "true");
         assert_eq!(repeat.headers()[STATE], "running");
         assert!(!first.headers().contains_key(REPLAYED) && !first.headers().contains_key(STATE));

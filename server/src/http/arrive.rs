@@ -1,5 +1,6 @@
 //! A call that changes something, read to its end before anything is decided: size and type of the body first, then who
-//! sends it. The key is handed on as it came; what it may be is the guard's business.
+//! sends it. From there on it runs as a task of its own, so that a caller who hangs up changes nothing. The key is handed
+//! on as it came; what it may be is the guard's business.
 
 use super::{
     auth,
@@ -9,8 +10,10 @@ use super::{
 };
 use axum::{
     body::Body,
-    extract::{FromRequest, Request},
+    extract::{FromRequest, Request, State},
     http::{HeaderMap, header, request::Parts},
+    middleware::Next,
+    response::{IntoResponse, Response},
 };
 use bytes::Bytes;
 use domain::problem::ProblemKind;
@@ -18,6 +21,7 @@ use futures_util::StreamExt;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use portal::{Caller, service::Arrival};
 use std::time::Duration;
+use tracing::Instrument;
 
 /// The longest body, in bytes.
 pub(crate) const LONGEST_BODY: usize = 1 << 20;
@@ -46,7 +50,7 @@ impl FromRequest<AppState> for WithBody {
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self> {
         let (parts, body) = request.into_parts();
-        let body = read(&parts.headers, body).await?;
+        let body = whole(body).await?;
         must_be_json(&parts.headers)?;
         Self::known(&parts, body, state).await
     }
@@ -55,18 +59,9 @@ impl FromRequest<AppState> for WithBody {
 impl WithBody {
     async fn known(parts: &Parts, body: Bytes, state: &AppState) -> Result<Self> {
         let caller = auth::caller(state, parts).await?;
-        let keys = parts
-            .headers
-            .get_all("idempotency-key")
-            .iter()
-            .map(|value| value.as_bytes().to_vec())
-            .collect();
-        Ok(Self {
-            caller,
-            arrival: Arrival { keys },
-            body,
-            query: Parameters::of(&parts.uri),
-        })
+        let keys =
+            parts.headers.get_all("idempotency-key").iter().map(|value| value.as_bytes().to_vec()).collect();
+        Ok(Self { caller, arrival: Arrival { keys }, body, query: Parameters::of(&parts.uri) })
     }
 }
 
@@ -79,7 +74,7 @@ impl FromRequest<AppState> for MaybeBody {
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self> {
         let (parts, body) = request.into_parts();
-        let body = read(&parts.headers, body).await?;
+        let body = whole(body).await?;
         if !body.is_empty() {
             must_be_json(&parts.headers)?;
         }
@@ -87,11 +82,31 @@ impl FromRequest<AppState> for MaybeBody {
     }
 }
 
+/// Reads a call to its end and then carries it out as a task of its own.
+pub(crate) async fn detached(State(state): State<AppState>, request: Request, next: Next) -> Response {
+    if request.method().is_safe() {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let body = match read(&parts.headers, body).await {
+        Ok(body) => body,
+        Err(refusal) => return refusal.into_response(),
+    };
+    let request = Request::from_parts(parts, Body::from(body));
+    match state.guarded_work.spawn(next.run(request).in_current_span()).await {
+        Ok(response) => response,
+        Err(error) => Refusal(portal::Error::internal(error)).into_response(),
+    }
+}
+
+/// The body of a call that was read to its end.
+pub(crate) async fn whole(body: Body) -> Result<Bytes> {
+    axum::body::to_bytes(body, LONGEST_BODY).await.map_err(|_| too_large())
+}
+
 /// Reads a body to its end, within its limits.
-pub(crate) async fn read(headers: &HeaderMap, mut body: Body) -> Result<Bytes> {
-    let told = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+async fn read(headers: &HeaderMap, mut body: Body) -> Result<Bytes> {
+    let told = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if told.is_some_and(|length| length > LONGEST_BODY as u64) {
         drain(body).await;
         return Err(too_large());
@@ -103,10 +118,7 @@ pub(crate) async fn read(headers: &HeaderMap, mut body: Body) -> Result<Bytes> {
             drain(body).await;
             Err(too_large())
         }
-        Ok(Err(_)) => Err(Refusal::new(
-            ProblemKind::RequestTimeout,
-            "The body broke off before its end.",
-        )),
+        Ok(Err(_)) => Err(Refusal::new(ProblemKind::RequestTimeout, "The body broke off before its end.")),
         Err(_) => Err(Refusal::new(
             ProblemKind::RequestTimeout,
             format!("The body did not arrive within {} s.", BODY_TIME.as_secs()),
@@ -115,10 +127,7 @@ pub(crate) async fn read(headers: &HeaderMap, mut body: Body) -> Result<Bytes> {
 }
 
 fn too_large() -> Refusal {
-    Refusal::new(
-        ProblemKind::BodyTooLarge,
-        "A body has at most 1 MiB (1048576 bytes).",
-    )
+    Refusal::new(ProblemKind::BodyTooLarge, "A body has at most 1 MiB (1048576 bytes).")
 }
 
 async fn drain(body: Body) {
@@ -139,9 +148,7 @@ async fn drain(body: Body) {
 /// Refuses a body that is not said to be JSON, or is said to be compressed.
 fn must_be_json(headers: &HeaderMap) -> Result<()> {
     let mut types = headers.get_all(header::CONTENT_TYPE).iter();
-    let essence = types
-        .next()
-        .and_then(|value| value.to_str().ok()?.split(';').next().map(str::trim));
+    let essence = types.next().and_then(|value| value.to_str().ok()?.split(';').next().map(str::trim));
     if !essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json"))
         || types.next().is_some()
     {
@@ -172,25 +179,11 @@ mod tests {
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
             must_be_json(&headers)
         };
-        for good in [
-            "application/json",
-            "Application/JSON; charset=utf-8",
-            "application/json;x=y",
-        ] {
+        for good in ["application/json", "Application/JSON; charset=utf-8", "application/json;x=y"] {
             assert!(typed(good).is_ok(), "{good}");
         }
-        for bad in [
-            "",
-            "text/plain",
-            "application/jsonp",
-            "application/x-www-form-urlencoded",
-            "text/json",
-        ] {
-            assert_eq!(
-                typed(bad).unwrap_err().0.kind,
-                ProblemKind::UnsupportedMediaType,
-                "{bad}"
-            );
+        for bad in ["", "text/plain", "application/jsonp", "application/x-www-form-urlencoded", "text/json"] {
+            assert_eq!(typed(bad).unwrap_err().0.kind, ProblemKind::UnsupportedMediaType, "{bad}");
         }
         assert!(must_be_json(&HeaderMap::new()).is_err());
     }
@@ -200,15 +193,10 @@ mod tests {
         let untold = HeaderMap::new();
         let whole = read(&untold, Body::from(vec![b'x'; LONGEST_BODY])).await.unwrap();
         assert_eq!(whole.len(), LONGEST_BODY);
-        let error = read(&untold, Body::from(vec![b'x'; LONGEST_BODY + 1]))
-            .await
-            .unwrap_err();
+        let error = read(&untold, Body::from(vec![b'x'; LONGEST_BODY + 1])).await.unwrap_err();
         assert_eq!(error.0.kind, ProblemKind::BodyTooLarge);
         let mut told = HeaderMap::new();
         told.insert(header::CONTENT_LENGTH, HeaderValue::from_static("1048577"));
-        assert_eq!(
-            read(&told, Body::empty()).await.unwrap_err().0.kind,
-            ProblemKind::BodyTooLarge
-        );
+        assert_eq!(read(&told, Body::empty()).await.unwrap_err().0.kind, ProblemKind::BodyTooLarge);
     }
 }

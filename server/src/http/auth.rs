@@ -45,10 +45,7 @@ pub(crate) async fn caller(state: &AppState, parts: &Parts) -> Result<Caller> {
 
 /// The network address that the connection came from; what a header says of it is never believed.
 pub(crate) fn peer(parts: &Parts) -> Option<IpAddr> {
-    parts
-        .extensions
-        .get::<ConnectInfo<SocketAddr>>()
-        .map(|ConnectInfo(address)| address.ip())
+    parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(address)| address.ip())
 }
 
 /// What stands in `Authorization`. Something other than one well-formed bearer token is handed on as it is: it fits no
@@ -101,10 +98,7 @@ fn holds_token(uri: &Uri) -> bool {
     // A token as the portal makes it: the prefix and 32 bytes in base64.
     let is_token = |value: &str| value.len() == 46 && value.starts_with("kt_");
     super::query::pairs(uri).iter().any(|(name, value)| {
-        TOKEN_PARAMETERS
-            .iter()
-            .any(|known| name.eq_ignore_ascii_case(known))
-            || is_token(value)
+        TOKEN_PARAMETERS.iter().any(|known| name.eq_ignore_ascii_case(known)) || is_token(value)
     })
 }
 
@@ -116,10 +110,7 @@ mod tests {
     fn shown(values: &[&str]) -> Result<Option<String>> {
         let mut headers = HeaderMap::new();
         for value in values {
-            headers.append(
-                header::AUTHORIZATION,
-                HeaderValue::from_bytes(value.as_bytes()).unwrap(),
-            );
+            headers.append(header::AUTHORIZATION, HeaderValue::from_bytes(value.as_bytes()).unwrap());
         }
         shown_token(&headers).map(|token| token.map(str::to_owned))
     }
@@ -130,10 +121,7 @@ mod tests {
         for spelled in ["Bearer kt_x", "bearer kt_x", "BEARER  kt_x "] {
             assert_eq!(shown(&[spelled]).unwrap().as_deref(), Some("kt_x"), "{spelled}");
         }
-        assert_eq!(
-            shown(&["Basic a3Q6eA=="]).unwrap().as_deref(),
-            Some("Basic a3Q6eA==")
-        );
+        assert_eq!(shown(&["Basic a3Q6eA=="]).unwrap().as_deref(), Some("Basic a3Q6eA=="));
         assert_eq!(shown(&["kt_x"]).unwrap().as_deref(), Some("kt_x"));
         assert!(shown(&["Bearer \u{e9}"]).unwrap().is_some());
         assert!(shown(&["Bearer a", "Bearer a"]).is_err());
@@ -142,13 +130,9 @@ mod tests {
     #[test]
     fn a_token_in_the_address_is_seen_under_any_name() {
         let token = format!("kt_{}", "a".repeat(43));
-        for query in [
-            "token=x",
-            "access_token=x",
-            "Access_Token=x",
-            "a=1&api%5Fkey=x",
-            &format!("key={token}"),
-        ] {
+        for query in
+            ["token=x", "access_token=x", "Access_Token=x", "a=1&api%5Fkey=x", &format!("key={token}")]
+        {
             let uri: Uri = format!("/api/v1/requests?{query}").parse().unwrap();
             assert!(holds_token(&uri), "{query}");
         }

@@ -50,8 +50,5 @@ fn protect(headers: &mut HeaderMap) {
     // could not be told from another site's.
     unless_set(header::REFERRER_POLICY, "same-origin");
     unless_set(header::X_FRAME_OPTIONS, "DENY");
-    unless_set(
-        HeaderName::from_static("cross-origin-opener-policy"),
-        "same-origin",
-    );
+    unless_set(HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
 }

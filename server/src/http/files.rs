@@ -12,8 +12,5 @@ pub(super) fn routes(site: &Path) -> Router<AppState> {
     let files = ServeDir::new(site.join("pkg")).append_index_html_on_directories(false);
     Router::new()
         .nest_service("/pkg", files)
-        .layer(SetResponseHeaderLayer::overriding(
-            header::CACHE_CONTROL,
-            always_ask,
-        ))
+        .layer(SetResponseHeaderLayer::overriding(header::CACHE_CONTROL, always_ask))
 }

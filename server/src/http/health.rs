@@ -19,19 +19,13 @@ pub(crate) struct Health {
 }
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(healthz))
-        .routes(routes!(readyz))
-        .routes(routes!(metrics))
+    OpenApiRouter::new().routes(routes!(healthz)).routes(routes!(readyz)).routes(routes!(metrics))
 }
 
 /// Whether the process answers at all.
 #[utoipa::path(get, path = "/healthz", tag = "health", responses((status = 200, body = Health)))]
 async fn healthz() -> impl IntoResponse {
-    (
-        [(header::CACHE_CONTROL, "no-store")],
-        Json(Health { status: "ok" }),
-    )
+    ([(header::CACHE_CONTROL, "no-store")], Json(Health { status: "ok" }))
 }
 
 /// Whether submissions can be taken in: the database can be written.
@@ -41,18 +35,11 @@ async fn healthz() -> impl IntoResponse {
 ))]
 async fn readyz(State(state): State<AppState>) -> Result<Response> {
     state.portal.ready().await?;
-    Ok((
-        [(header::CACHE_CONTROL, "no-store")],
-        Json(Health { status: "ready" }),
-    )
-        .into_response())
+    Ok(([(header::CACHE_CONTROL, "no-store")], Json(Health { status: "ready" })).into_response())
 }
 
 /// Counters in Prometheus' text format.
 #[utoipa::path(get, path = "/metrics", tag = "health", responses((status = 200, content_type = "text/plain", body = String)))]
 async fn metrics(State(state): State<AppState>) -> impl IntoResponse {
-    (
-        [(header::CONTENT_TYPE, "text/plain; version=0.0.4")],
-        state.counters.text(),
-    )
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], state.counters.text())
 }

@@ -21,11 +21,7 @@ const OUTCOMES: [&str; 3] = ["first", "replayed", "existing"];
 impl Counters {
     /// A guarded call got this answer.
     pub(crate) fn answered(&self, answered: &Answered) {
-        let outcome = if answered.replayed {
-            1
-        } else {
-            usize::from(answered.existing) * 2
-        };
+        let outcome = if answered.replayed { 1 } else { usize::from(answered.existing) * 2 };
         self.submissions[outcome].fetch_add(1, Ordering::Relaxed);
     }
 
@@ -52,11 +48,7 @@ impl Counters {
             .zip(&self.exchanges)
             .map(|(class, count)| (format!("{{class=\"{class}xx\"}}"), count))
             .collect();
-        family(
-            "keyturn_http_responses_total",
-            "Responses by class of status.",
-            &exchanges,
-        );
+        family("keyturn_http_responses_total", "Responses by class of status.", &exchanges);
         let submissions: Vec<_> = OUTCOMES
             .iter()
             .zip(&self.submissions)
@@ -86,13 +78,7 @@ mod tests {
         let counters = Counters::default();
         counters.responded(&StatusCode::NOT_FOUND.into_response());
         let text = counters.text();
-        assert!(
-            text.contains("keyturn_http_responses_total{class=\"4xx\"} 1\n"),
-            "{text}"
-        );
-        assert!(
-            text.contains("# TYPE keyturn_submissions_total counter\n"),
-            "{text}"
-        );
+        assert!(text.contains("keyturn_http_responses_total{class=\"4xx\"} 1\n"), "{text}");
+        assert!(text.contains("# TYPE keyturn_submissions_total counter\n"), "{text}");
     }
 }

@@ -38,11 +38,12 @@ use tower_http::{
 
 /// Everything that the server answers to.
 pub(crate) fn router(state: AppState, site: &Path) -> Router {
-    let (api, _) = api::router().split_for_parts();
+    let detached = middleware::from_fn_with_state(state.clone(), arrive::detached);
+    let (api, _) = api::router().layer(detached.clone()).split_for_parts();
     let greeted = middleware::from_fn_with_state(state.clone(), pages::greet);
     let pages = pages::routes(&state)
         .layer(RequestBodyLimitLayer::new(arrive::LONGEST_BODY))
-        .merge(forms::routes())
+        .merge(forms::routes().layer(detached))
         .layer(greeted.clone());
     let same_origin = CsrfLayer::new().with_rejection_response(|_: ProtectionError| -> Response {
         Refusal::new(
@@ -75,10 +76,7 @@ pub(crate) fn router(state: AppState, site: &Path) -> Router {
 /// The OpenAPI document.
 async fn openapi(State(state): State<AppState>) -> Response {
     (
-        [
-            (header::CONTENT_TYPE, "application/json"),
-            (header::CACHE_CONTROL, "no-cache"),
-        ],
+        [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-cache")],
         state.openapi.to_string(),
     )
         .into_response()

@@ -76,28 +76,20 @@ fn provide(state: &AppState) -> impl Fn() + Clone + Send + Sync + 'static + use<
     move || {
         let parts = use_context::<Parts>();
         let extensions = parts.as_ref().map(|parts| &parts.extensions);
-        let caller = extensions
-            .and_then(|all| all.get::<Visitor>())
-            .and_then(|visitor| visitor.0.clone());
+        let caller = extensions.and_then(|all| all.get::<Visitor>()).and_then(|visitor| visitor.0.clone());
         provide_context(Asking {
             portal: state.portal.clone(),
             caller,
             problem: |error| Refusal(error).problem(),
         });
-        let context = extensions
-            .and_then(|all| all.get::<Context>())
-            .cloned()
-            .unwrap_or_default();
+        let context = extensions.and_then(|all| all.get::<Context>()).cloned().unwrap_or_default();
         context.form.map(provide_context);
         context.entry.map(provide_context);
         context.flash.map(provide_context);
         if let (Some(response), Some(policy)) = (use_context::<ResponseOptions>(), policy()) {
             response.insert_header(header::CONTENT_SECURITY_POLICY, policy);
             // A page shows one person's view of this moment. Back shows it again from the browser's memory.
-            response.insert_header(
-                header::CACHE_CONTROL,
-                HeaderValue::from_static("private, no-cache"),
-            );
+            response.insert_header(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
         }
     }
 }

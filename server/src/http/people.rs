@@ -18,10 +18,7 @@ pub(crate) async fn readable(request: Request, next: Next) -> Response {
             let shown = Html(text(refused));
             let (mut parts, _) = response.into_parts();
             parts.headers.remove(header::CONTENT_LENGTH);
-            parts.headers.insert(
-                header::CONTENT_TYPE,
-                HeaderValue::from_static("text/html; charset=utf-8"),
-            );
+            parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
             Response::from_parts(parts, shown.into_response().into_body())
         }
         _ => response,
@@ -44,10 +41,7 @@ fn text(refused: &Refused) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -57,10 +51,7 @@ mod tests {
 
     #[test]
     fn a_page_shows_markup_as_text() {
-        let refused = Refused {
-            kind: ProblemKind::InvalidQuery,
-            detail: "<script>\"&".into(),
-        };
+        let refused = Refused { kind: ProblemKind::InvalidQuery, detail: "<script>\"&".into() };
         assert!(text(&refused).contains("&lt;script&gt;&quot;&amp;"));
     }
 }

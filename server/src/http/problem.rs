@@ -96,20 +96,12 @@ impl IntoResponse for Refusal {
         let status = status(error.kind);
         if status == StatusCode::INTERNAL_SERVER_ERROR || error.context.is_some() {
             let context = error.context.as_deref().unwrap_or_default();
-            tracing::error!(
-                problem = error.kind.slug(),
-                context,
-                "a call failed: {}",
-                error.detail
-            );
+            tracing::error!(problem = error.kind.slug(), context, "a call failed: {}", error.detail);
         }
         let body = serde_json::to_vec(&self.problem()).unwrap_or_default();
         let mut response = (status, body).into_response();
         let headers = response.headers_mut();
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/problem+json"),
-        );
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(wait) = retry_after(error) {
             // Whole seconds, and never "at once".
@@ -119,15 +111,9 @@ impl IntoResponse for Refusal {
             }
         }
         if status == StatusCode::UNAUTHORIZED {
-            headers.insert(
-                header::WWW_AUTHENTICATE,
-                HeaderValue::from_static("Bearer realm=\"keyturn\""),
-            );
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"keyturn\""));
         }
-        response.extensions_mut().insert(Refused {
-            kind: error.kind,
-            detail: error.detail.clone(),
-        });
+        response.extensions_mut().insert(Refused { kind: error.kind, detail: error.detail.clone() });
         response
     }
 }
@@ -147,15 +133,9 @@ pub(crate) async fn wrong_method() -> Refusal {
 
 /// A handler panicked. What it said may hold anything, so it goes to the log only.
 pub(crate) fn panicked(panic: Box<dyn std::any::Any + Send>) -> Response {
-    let said = panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied());
-    Refusal(portal::Error::internal(format!(
-        "panic: {}",
-        said.unwrap_or("no message")
-    )))
-    .into_response()
+    let said =
+        panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    Refusal(portal::Error::internal(format!("panic: {}", said.unwrap_or("no message")))).into_response()
 }
 
 #[cfg(test)]

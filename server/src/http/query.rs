@@ -6,9 +6,7 @@ use domain::problem::ProblemKind;
 
 /// The pairs of an address' query, decoded, in order.
 pub(crate) fn pairs(uri: &Uri) -> Vec<(String, String)> {
-    Query::try_from_uri(uri)
-        .map(|Query(pairs)| pairs)
-        .unwrap_or_default()
+    Query::try_from_uri(uri).map(|Query(pairs)| pairs).unwrap_or_default()
 }
 
 /// The query parameters of a call that are not yet understood.
@@ -23,10 +21,7 @@ impl Parameters {
 
     /// All values of a parameter that may be repeated.
     pub(crate) fn all(&mut self, name: &str) -> Vec<String> {
-        self.0
-            .extract_if(.., |(known, _)| known == name)
-            .map(|(_, value)| value)
-            .collect()
+        self.0.extract_if(.., |(known, _)| known == name).map(|(_, value)| value).collect()
     }
 
     /// The value of a parameter that may be given once.
@@ -63,10 +58,7 @@ impl Parameters {
 /// A parameter that does not fit.
 pub(crate) fn wrong(name: &str, rule: &str) -> Refusal {
     let shown: String = name.chars().take(80).collect();
-    Refusal::new(
-        ProblemKind::InvalidQuery,
-        format!("The query parameter {shown:?} {rule}."),
-    )
+    Refusal::new(ProblemKind::InvalidQuery, format!("The query parameter {shown:?} {rule}."))
 }
 
 #[cfg(test)]

@@ -70,10 +70,7 @@ pub(crate) async fn caller(
 pub(crate) async fn log_in(state: &AppState, session: &Session, caller: &Caller) -> Result<()> {
     session.cycle_id().await.map_err(unavailable)?;
     session.insert(PRINCIPAL, caller.id).await.map_err(unavailable)?;
-    session
-        .insert(SEEN, state.portal.now().millis())
-        .await
-        .map_err(unavailable)
+    session.insert(SEEN, state.portal.now().millis()).await.map_err(unavailable)
 }
 
 /// Ends the session.
@@ -111,10 +108,7 @@ pub(crate) async fn keep<T: ForNextPage>(
     path: &str,
     value: T,
 ) -> Result<()> {
-    let waiting = Waiting {
-        path: path.to_owned(),
-        value,
-    };
+    let waiting = Waiting { path: path.to_owned(), value };
     let plain = serde_json::to_vec(&waiting).map_err(|error| Refusal(portal::Error::internal(error)))?;
     let sealed = super::hex::encode(&state.portal.seal(T::NAME, &plain)?);
     session.insert(T::NAME, sealed).await.map_err(unavailable)
@@ -160,11 +154,7 @@ impl Rows {
             .map_err(|error| session_store::Error::Encode(error.to_string()))?;
         // By the portal's clock, by which the row is also judged and swept.
         let ends = self.portal.now().plus(LENGTH);
-        self.portal
-            .store()
-            .save_session(&record.id.to_string(), data, ends, fresh)
-            .await
-            .map_err(backend)
+        self.portal.store().save_session(&record.id.to_string(), data, ends, fresh).await.map_err(backend)
     }
 }
 
@@ -186,30 +176,18 @@ impl SessionStore for Rows {
     }
 
     async fn load(&self, id: &Id) -> session_store::Result<Option<Record>> {
-        let Some(data) = self
-            .portal
-            .store()
-            .session(&id.to_string(), self.portal.now())
-            .await
-            .map_err(backend)?
+        let Some(data) =
+            self.portal.store().session(&id.to_string(), self.portal.now()).await.map_err(backend)?
         else {
             return Ok(None);
         };
         let data =
             serde_json::from_slice(&data).map_err(|error| session_store::Error::Decode(error.to_string()))?;
         // The row's own end was checked where it was read; nobody reads this one.
-        Ok(Some(Record {
-            id: *id,
-            data,
-            expiry_date: OffsetDateTime::UNIX_EPOCH,
-        }))
+        Ok(Some(Record { id: *id, data, expiry_date: OffsetDateTime::UNIX_EPOCH }))
     }
 
     async fn delete(&self, id: &Id) -> session_store::Result<()> {
-        self.portal
-            .store()
-            .delete_session(&id.to_string())
-            .await
-            .map_err(backend)
+        self.portal.store().delete_session(&id.to_string()).await.map_err(backend)
     }
 }

@@ -51,15 +51,10 @@ async fn neighbouring_keys_of_many_teams_never_meet_a_fault() {
         let size = if number % 5 == 0 { "huge" } else { "small" };
         async move {
             let body = fast(&format!("near-{number}"), json!({ "size": size }));
-            api.post(path, &format!("near-{:08}", number / 3), &body)
-                .await
-                .status
+            api.post(path, &format!("near-{:08}", number / 3), &body).await.status
         }
     });
     let statuses: Vec<u16> = stream::iter(sends).buffer_unordered(60).collect().await;
-    assert!(
-        statuses.iter().all(|status| matches!(status, 202 | 422)),
-        "{statuses:?}"
-    );
+    assert!(statuses.iter().all(|status| matches!(status, 202 | 422)), "{statuses:?}");
     assert_eq!(world.count().await, 480);
 }

@@ -16,20 +16,8 @@ async fn what_is_there_as_asked_counts_as_success() {
     // The key is bound to that request: its repeat is a repeat, and for another body it is used up.
     let repeat = world.abe.post(ALPHA, "two", &again).await;
     repeat.repeats(&existing);
-    world
-        .abe
-        .post(ALPHA, "two", &fast("vm-two", json!({})))
-        .await
-        .refused(422, "idempotency-key-reused");
-    assert_eq!(
-        world
-            .abe
-            .get("/teams/alpha/submissions?key=two")
-            .await
-            .is(200)
-            .id(),
-        first.id()
-    );
+    world.abe.post(ALPHA, "two", &fast("vm-two", json!({}))).await.refused(422, "idempotency-key-reused");
+    assert_eq!(world.abe.get("/teams/alpha/submissions?key=two").await.is(200).id(), first.id());
     assert_eq!((world.count().await, world.resources("alpha").await), (1, 1));
 }
 
@@ -37,43 +25,21 @@ async fn what_is_there_as_asked_counts_as_success() {
 async fn what_is_there_otherwise_is_named_by_what_differs() {
     let world = World::start();
     let first = world.ann.made(&fast("vm-one", json!({ "size": "small" }))).await;
-    let other = world
-        .abe
-        .post(ALPHA, "other", &fast("vm-one", json!({ "size": "large" })))
-        .await;
+    let other = world.abe.post(ALPHA, "other", &fast("vm-one", json!({ "size": "large" }))).await;
     let problem = other.refused(409, "name-taken").json();
     assert_eq!(problem["differs"], json!(["parameters.size"]));
     assert_eq!(problem["request"]["id"], json!(first));
     // The refusal left the key free.
-    world
-        .abe
-        .post(ALPHA, "other", &fast("vm-two", json!({})))
-        .await
-        .is(202);
+    world.abe.post(ALPHA, "other", &fast("vm-two", json!({}))).await.is(202);
     // Another team's names and another type's are unrelated.
-    world
-        .ben
-        .post(
-            "/teams/beta/requests",
-            "k",
-            &fast("vm-one", json!({ "size": "large" })),
-        )
-        .await
-        .is(202);
-    world
-        .ann
-        .post(ALPHA, "vm", &vm("vm-one", json!({})))
-        .await
-        .is(202);
+    world.ben.post("/teams/beta/requests", "k", &fast("vm-one", json!({ "size": "large" }))).await.is(202);
+    world.ann.post(ALPHA, "vm", &vm("vm-one", json!({}))).await.is(202);
 }
 
 #[tokio::test]
 async fn a_failed_create_gives_its_name_back() {
     let world = World::start();
-    let first = world
-        .ann
-        .made(&vm("vm-one", json!({ "behaviour": "fail" })))
-        .await;
+    let first = world.ann.made(&vm("vm-one", json!({ "behaviour": "fail" }))).await;
     assert_eq!(world.ann.ended(&first).await["state"], "failed");
     assert_eq!(world.resources("alpha").await, 0);
     let second = world.ann.made(&vm("vm-one", json!({}))).await;
@@ -89,11 +55,7 @@ async fn a_canceled_create_gives_its_name_back() {
     let world = World::start();
     let first = world.ann.made(&vm("vm-one", json!({ "seconds": 30 }))).await;
     let canceled = world.ann.act(&format!("/requests/{first}/cancel"), "stop").await;
-    assert!(
-        canceled.status == 200 || canceled.status == 202,
-        "{}",
-        canceled.text()
-    );
+    assert!(canceled.status == 200 || canceled.status == 202, "{}", canceled.text());
     assert_eq!(world.ann.ended(&first).await["state"], "canceled");
     world.ann.made(&vm("vm-one", json!({}))).await;
 }
@@ -128,11 +90,7 @@ async fn a_name_is_refused_and_never_mended() {
         assert_eq!(problem["errors"][0]["pointer"], "/name", "{bad:?}");
     }
     assert_eq!(world.count().await, 1);
-    world
-        .ann
-        .post(ALPHA, "k", &fast(&"x".repeat(63), json!({})))
-        .await
-        .is(202);
+    world.ann.post(ALPHA, "k", &fast(&"x".repeat(63), json!({}))).await.is(202);
 }
 
 #[tokio::test]

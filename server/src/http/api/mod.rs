@@ -11,9 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 /// Every operation of the API and of the health room, with its routes.
 pub(crate) fn router() -> OpenApiRouter<AppState> {
-    OpenApiRouter::with_openapi(described())
-        .nest("/api/v1", v1::routes())
-        .merge(super::health::routes())
+    OpenApiRouter::with_openapi(described()).nest("/api/v1", v1::routes()).merge(super::health::routes())
 }
 
 /// The OpenAPI document as JSON.
@@ -35,10 +33,7 @@ fn described() -> OpenApi {
         "session",
         SecurityScheme::ApiKey(ApiKey::Cookie(ApiKeyValue::new(super::sessions::COOKIE))),
     );
-    OpenApiBuilder::new()
-        .info(info)
-        .components(Some(components))
-        .build()
+    OpenApiBuilder::new().info(info).components(Some(components)).build()
 }
 
 #[cfg(test)]

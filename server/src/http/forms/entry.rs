@@ -17,15 +17,8 @@ use axum::{
 
 /// Logs in, and brings back the form that was sent while nobody was.
 pub(super) async fn log_in(State(state): State<AppState>, posted: Posted) -> Result<Response> {
-    let sealed = posted
-        .fields
-        .get("sealed")
-        .filter(|sealed| !sealed.is_empty())
-        .cloned();
-    let caller = match state
-        .portal
-        .log_in(posted.field("name"), posted.field("password"), posted.from)
-        .await
+    let sealed = posted.fields.get("sealed").filter(|sealed| !sealed.is_empty()).cloned();
+    let caller = match state.portal.log_in(posted.field("name"), posted.field("password"), posted.from).await
     {
         Ok(caller) => caller,
         Err(error) => return Ok(refused(&state, &posted, &["name", "next"], sealed, error).await),
@@ -50,13 +43,7 @@ pub(super) async fn set_up(State(state): State<AppState>, posted: Posted) -> Res
     let field = |name| posted.field(name);
     let made = state
         .portal
-        .set_up(
-            field("link"),
-            field("name"),
-            field("password"),
-            field("team"),
-            posted.from,
-        )
+        .set_up(field("link"), field("name"), field("password"), field("team"), posted.from)
         .await;
     match made {
         Ok(caller) => {
@@ -83,10 +70,7 @@ async fn refused(
         problem: Some(refusal.problem()),
         ..EntryState::default()
     };
-    let context = Context {
-        entry: Some(entry),
-        ..Context::default()
-    };
+    let context = Context { entry: Some(entry), ..Context::default() };
     let mut page = pages::render(state, posted.visitor.clone(), &posted.address, context, status).await;
     let told = refusal.into_response();
     for name in [header::RETRY_AFTER, header::WWW_AUTHENTICATE] {

@@ -63,11 +63,9 @@ impl FromRequest<AppState> for Posted {
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self> {
         let (parts, body) = request.into_parts();
-        let body = arrive::read(&parts.headers, body).await?;
+        let body = arrive::whole(body).await?;
         let (Some(session), visitor) = (sessions::of(&parts), parts.extensions.get::<Visitor>()) else {
-            return Err(Refusal(portal::Error::internal(
-                "a form was routed past the session",
-            )));
+            return Err(Refusal(portal::Error::internal("a form was routed past the session")));
         };
         let mut again = Request::new(Body::from(body));
         *again.method_mut() = parts.method.clone();
@@ -88,10 +86,7 @@ impl FromRequest<AppState> for Posted {
             visitor: visitor.and_then(|visitor| visitor.0.clone()),
             session: session.clone(),
             from: auth::peer(&parts),
-            address: parts
-                .uri
-                .path_and_query()
-                .map_or_else(|| "/".to_owned(), ToString::to_string),
+            address: parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
         })
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{KEY, Posted, log_in_first, see_other};
 use crate::http::{
-    answer::detached,
+    answer::counted,
     hex,
     pages::{self, Context},
     path::PathOf,
@@ -53,10 +53,7 @@ pub(super) async fn send(
     };
     if owner.is_some_and(|owner| owner != caller.id) {
         let notice = "This form was opened by somebody else, who has logged out since. Nothing was sent.";
-        let fresh = FormState {
-            notice: Some(notice.into()),
-            ..FormState::default()
-        };
+        let fresh = FormState { notice: Some(notice.into()), ..FormState::default() };
         sessions::keep(&state, &posted.session, posted.path(), fresh).await?;
         return Ok(see_other(posted.path()));
     }
@@ -66,22 +63,14 @@ pub(super) async fn send(
         Ok(body) => serde_json::to_vec(&body).map_err(|error| Refusal(portal::Error::internal(error)))?,
         Err(fields) => return Ok(refused(&state, &posted, &offering, portal::Error::fields(fields)).await),
     };
-    let (portal, team) = (state.portal.clone(), posted.field("team").to_owned());
     if let Some(fresh) = posted.fields.get(FRESH).cloned() {
-        posted.arrival = Arrival {
-            keys: vec![fresh.clone().into_bytes()],
-        };
+        posted.arrival = Arrival { keys: vec![fresh.clone().into_bytes()] };
         posted.fields.insert(KEY.to_owned(), fresh);
     }
     let arrival = std::mem::take(&mut posted.arrival);
-    let work = async move {
-        portal
-            .create_request(&caller, &team, arrival, body.into(), Vec::new())
-            .await
-    };
-    match detached(&state, work).await {
+    let work = state.portal.create_request(&caller, posted.field("team"), arrival, body.into(), Vec::new());
+    match counted(&state, work).await {
         Ok(answered) => {
-            state.counters.answered(&answered);
             let said = match (answered.replayed, answered.existing) {
                 (true, _) => "?repeat=1",
                 (false, true) => "?existing=1",
@@ -109,12 +98,7 @@ fn typed(posted: &Posted, offering: Option<&OfferingView>) -> Values {
         (Some(_), None) => false,
         (None, _) => ["team", "name", "labels", "correlation_id"].contains(&field),
     };
-    posted
-        .fields
-        .iter()
-        .filter(|(field, _)| open(field))
-        .map(|(f, v)| (f.clone(), v.clone()))
-        .collect()
+    posted.fields.iter().filter(|(field, _)| open(field)).map(|(f, v)| (f.clone(), v.clone())).collect()
 }
 
 /// Shows the form again: the values stay, and so does the ID, unless it is over.
@@ -125,11 +109,7 @@ async fn refused(
     error: portal::Error,
 ) -> Response {
     let over = error.kind == ProblemKind::KeyExpired;
-    let request_id = if over {
-        String::new()
-    } else {
-        posted.field(KEY).to_owned()
-    };
+    let request_id = if over { String::new() } else { posted.field(KEY).to_owned() };
     let status = status(error.kind);
     let refusal = Refusal(error);
     let form = FormState {
@@ -138,10 +118,7 @@ async fn refused(
         problem: Some(refusal.problem()),
         notice: None,
     };
-    let context = Context {
-        form: Some(form),
-        ..Context::default()
-    };
+    let context = Context { form: Some(form), ..Context::default() };
     let mut page = pages::render(state, posted.visitor.clone(), &posted.address, context, status).await;
     if let Some(wait) = refusal.into_response().headers().get(header::RETRY_AFTER) {
         page.headers_mut().insert(header::RETRY_AFTER, wait.clone());
@@ -172,22 +149,14 @@ async fn behind_login(
         problem: None,
         notice: Some(notice.into()),
     };
-    let size: usize = form
-        .values
-        .iter()
-        .map(|(field, value)| field.len() + value.len())
-        .sum();
+    let size: usize = form.values.iter().map(|(field, value)| field.len() + value.len()).sum();
     let mut entry = EntryState::default();
     entry.values.insert("next".into(), posted.path().to_owned());
     if size > LONGEST_WAITING {
         entry.notice =
             Some("Your session has ended, and nothing was sent. The form was too long to be kept.".into());
     } else {
-        let waiting = Waiting {
-            owner,
-            path: posted.path().to_owned(),
-            state: form,
-        };
+        let waiting = Waiting { owner, path: posted.path().to_owned(), state: form };
         let plain = serde_json::to_vec(&waiting).map_err(|error| Refusal(portal::Error::internal(error)))?;
         entry.sealed = Some(hex::encode(&state.portal.seal(BEHIND_LOGIN, &plain)?));
         entry.notice =

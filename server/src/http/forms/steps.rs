@@ -1,7 +1,7 @@
 //! Steps on what exists: cancel, retry and resolve a request; make and revoke a token.
 
 use super::{Posted, log_in_first, see_other};
-use crate::http::{answer::detached, path::PathOf, problem::Result, sessions, state::AppState};
+use crate::http::{answer::counted, path::PathOf, problem::Result, sessions, state::AppState};
 use app::context::Flash;
 use axum::{extract::State, response::Response};
 use bytes::Bytes;
@@ -19,21 +19,15 @@ async fn step<F>(
     said: impl FnOnce(&Answered) -> Flash,
 ) -> Result<Response>
 where
-    F: Future<Output = portal::Result<Answered>> + Send + 'static,
+    F: Future<Output = portal::Result<Answered>> + Send,
 {
     let Some(caller) = posted.visitor.take() else {
         return Ok(log_in_first(page));
     };
     let arrival = std::mem::take(&mut posted.arrival);
-    let flash = match detached(state, work(state.portal.clone(), caller, arrival)).await {
-        Ok(answered) => {
-            state.counters.answered(&answered);
-            said(&answered)
-        }
-        Err(refusal) => Flash {
-            problem: Some(refusal.problem()),
-            ..Flash::default()
-        },
+    let flash = match counted(state, work(state.portal.clone(), caller, arrival)).await {
+        Ok(answered) => said(&answered),
+        Err(refusal) => Flash { problem: Some(refusal.problem()), ..Flash::default() },
     };
     if flash != Flash::default() {
         sessions::keep(state, &posted.session, page, flash).await?;
@@ -42,19 +36,12 @@ where
 }
 
 fn notice(text: &str) -> Flash {
-    Flash {
-        notice: Some(text.to_owned()),
-        ..Flash::default()
-    }
+    Flash { notice: Some(text.to_owned()), ..Flash::default() }
 }
 
 /// The page of the request whose step was posted, from the step's own address.
 fn page_of(posted: &Posted) -> String {
-    posted
-        .path()
-        .rsplit_once('/')
-        .map_or("/requests", |(page, _)| page)
-        .to_owned()
+    posted.path().rsplit_once('/').map_or("/requests", |(page, _)| page).to_owned()
 }
 
 fn body(value: &serde_json::Value) -> Bytes {
@@ -69,11 +56,7 @@ pub(super) async fn cancel(
 ) -> Result<Response> {
     let page = page_of(&posted);
     let said = |answered: &Answered| {
-        notice(if answered.existing {
-            "It was canceled already."
-        } else {
-            "It is being canceled."
-        })
+        notice(if answered.existing { "It was canceled already." } else { "It is being canceled." })
     };
     let work = |portal: Portal, caller, arrival| async move {
         portal.cancel(&caller, &id, arrival, Bytes::new()).await
@@ -91,10 +74,7 @@ pub(super) async fn retry(
     let work = |portal: Portal, caller, arrival| async move {
         portal.retry(&caller, &id, arrival, Bytes::new()).await
     };
-    step(&state, posted, &page, work, |_| {
-        notice("The next attempt has begun.")
-    })
-    .await
+    step(&state, posted, &page, work, |_| notice("The next attempt has begun.")).await
 }
 
 /// Decides about a request whose outcome is unknown.
@@ -107,10 +87,7 @@ pub(super) async fn resolve(
     let body = body(&json!({ "resolution": posted.field("resolution") }));
     let work =
         |portal: Portal, caller, arrival| async move { portal.resolve(&caller, &id, arrival, body).await };
-    step(&state, posted, &page, work, |_| {
-        notice("Your decision is being carried out.")
-    })
-    .await
+    step(&state, posted, &page, work, |_| notice("Your decision is being carried out.")).await
 }
 
 /// Makes a token, which the next page shows once.
@@ -123,10 +100,7 @@ pub(super) async fn create_token(State(state): State<AppState>, posted: Posted) 
     let work =
         |portal: Portal, caller, arrival| async move { portal.create_token(&caller, arrival, body).await };
     let said = |answered: &Answered| match serde_json::from_slice::<TokenView>(&answered.answer.body) {
-        Ok(token) if token.token.is_some() => Flash {
-            token: Some(token),
-            ..Flash::default()
-        },
+        Ok(token) if token.token.is_some() => Flash { token: Some(token), ..Flash::default() },
         _ => notice(
             "This token was made before. It is shown once only; revoke it and make another if you lost it.",
         ),
@@ -142,8 +116,5 @@ pub(super) async fn revoke_token(
 ) -> Result<Response> {
     let work =
         |portal: Portal, caller, arrival| async move { portal.revoke_token(&caller, &id, arrival).await };
-    step(&state, posted, "/tokens", work, |_| {
-        notice("The token is revoked.")
-    })
-    .await
+    step(&state, posted, "/tokens", work, |_| notice("The token is revoked.")).await
 }

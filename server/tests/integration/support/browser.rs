@@ -17,11 +17,7 @@ impl Browser {
             .timeout(Duration::from_secs(60))
             .build()
             .unwrap();
-        Self {
-            client,
-            base: server.base.clone(),
-            cookie: None,
-        }
+        Self { client, base: server.base.clone(), cookie: None }
     }
 
     pub(crate) async fn get(&mut self, path: &str) -> Answer {
@@ -53,29 +49,17 @@ impl Browser {
     }
 
     pub(crate) async fn log_in(&mut self, name: &str, password: &str) {
-        let answer = self
-            .post("/login", &[("name", name), ("password", password)])
-            .await;
-        assert_eq!(
-            (answer.status, answer.header("location")),
-            (303, Some("/")),
-            "{}",
-            answer.text()
-        );
+        let answer = self.post("/login", &[("name", name), ("password", password)]).await;
+        assert_eq!((answer.status, answer.header("location")), (303, Some("/")), "{}", answer.text());
     }
 }
 
 /// The value of a hidden field of a page.
 pub(crate) fn hidden(page: &Answer, name: &str) -> String {
     let text = page.text();
-    let inputs = text
-        .split("<input")
-        .skip(1)
-        .map(|input| input.split('>').next().unwrap());
+    let inputs = text.split("<input").skip(1).map(|input| input.split('>').next().unwrap());
     let attribute = |input: &str, name: &str| {
-        input
-            .split_once(&format!(" {name}=\""))
-            .map(|(_, rest)| rest.split('"').next().unwrap().to_owned())
+        input.split_once(&format!(" {name}=\"")).map(|(_, rest)| rest.split('"').next().unwrap().to_owned())
     };
     inputs
         .filter(|input| attribute(input, "name").as_deref() == Some(name))

@@ -30,18 +30,8 @@ use domain::{problem::Problem, view::RequestView};
 pub(super) async fn cancel_request(
     State(state): State<AppState>,
     PathOf(id): PathOf<String>,
-    MaybeBody(WithBody {
-        caller,
-        arrival,
-        body,
-        query,
-    }): MaybeBody,
+    MaybeBody(WithBody { caller, arrival, body, query }): MaybeBody,
 ) -> Result<Response> {
     query.done()?;
-    let portal = state.portal.clone();
-    guarded(
-        state,
-        async move { portal.cancel(&caller, &id, arrival, body).await },
-    )
-    .await
+    guarded(&state, Box::pin(state.portal.cancel(&caller, &id, arrival, body))).await
 }

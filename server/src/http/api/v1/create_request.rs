@@ -63,21 +63,12 @@ pub(super) struct InQuery {
 pub(super) async fn create_request(
     State(state): State<AppState>,
     PathOf(team): PathOf<String>,
-    WithBody {
-        caller,
-        arrival,
-        body,
-        mut query,
-    }: WithBody,
+    WithBody { caller, arrival, body, mut query }: WithBody,
 ) -> Result<Response> {
     let labels = query.all("labels");
     if query.one("dry_run")?.is_some() {
         return Err(query::wrong("dry_run", "is not offered by this version"));
     }
     query.done()?;
-    let portal = state.portal.clone();
-    guarded(state, async move {
-        portal.create_request(&caller, &team, arrival, body, labels).await
-    })
-    .await
+    guarded(&state, Box::pin(state.portal.create_request(&caller, &team, arrival, body, labels))).await
 }

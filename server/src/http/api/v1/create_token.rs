@@ -30,18 +30,8 @@ pub(super) struct NewToken {
     ))]
 pub(super) async fn create_token(
     State(state): State<AppState>,
-    WithBody {
-        caller,
-        arrival,
-        body,
-        query,
-    }: WithBody,
+    WithBody { caller, arrival, body, query }: WithBody,
 ) -> Result<Response> {
     query.done()?;
-    let portal = state.portal.clone();
-    guarded(
-        state,
-        async move { portal.create_token(&caller, arrival, body).await },
-    )
-    .await
+    guarded(&state, Box::pin(state.portal.create_token(&caller, arrival, body))).await
 }

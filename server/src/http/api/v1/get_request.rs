@@ -50,23 +50,12 @@ pub(super) async fn get_request(
 
 /// The wait that the caller prefers, in seconds. A preference that makes no sense is none (RFC 7240, 2).
 fn preferred_wait(headers: &HeaderMap) -> Option<u64> {
-    let values = headers
-        .get_all(PREFER)
-        .iter()
-        .filter_map(|value| value.to_str().ok());
-    let waits = values
-        .flat_map(|value| value.split([',', ';']))
-        .filter_map(|preference| {
-            let (name, value) = preference.split_once('=')?;
-            name.trim()
-                .eq_ignore_ascii_case("wait")
-                .then(|| value.trim().trim_matches('"').parse::<u64>().ok())
-        });
-    waits
-        .flatten()
-        .next()
-        .filter(|seconds| *seconds > 0)
-        .map(|seconds| seconds.min(LONGEST_WAIT))
+    let values = headers.get_all(PREFER).iter().filter_map(|value| value.to_str().ok());
+    let waits = values.flat_map(|value| value.split([',', ';'])).filter_map(|preference| {
+        let (name, value) = preference.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("wait").then(|| value.trim().trim_matches('"').parse::<u64>().ok())
+    });
+    waits.flatten().next().filter(|seconds| *seconds > 0).map(|seconds| seconds.min(LONGEST_WAIT))
 }
 
 #[cfg(test)]
@@ -81,15 +70,7 @@ mod tests {
         assert_eq!(wait("wait=10"), Some(10));
         assert_eq!(wait("respond-async, Wait = \"5\""), Some(5));
         assert_eq!(wait("wait=3600"), Some(60));
-        for none in [
-            "",
-            "wait",
-            "wait=",
-            "wait=0",
-            "wait=-1",
-            "wait=soon",
-            "return=minimal",
-        ] {
+        for none in ["", "wait", "wait=", "wait=0", "wait=-1", "wait=soon", "return=minimal"] {
             assert_eq!(wait(none), None, "{none}");
         }
     }

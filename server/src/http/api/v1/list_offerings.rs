@@ -28,8 +28,5 @@ pub(super) async fn list_offerings(
 ) -> Result<Response> {
     Parameters::none(&uri)?;
     let results = state.portal.offerings(&caller);
-    Ok(shown(&Offerings {
-        total: results.len(),
-        results,
-    }))
+    Ok(shown(&Offerings { total: results.len(), results }))
 }

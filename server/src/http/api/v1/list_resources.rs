@@ -31,7 +31,5 @@ pub(super) async fn list_resources(
     let size = page_size(&mut sent)?;
     let cursor = sent.one("cursor")?;
     sent.done()?;
-    Ok(shown(
-        &state.portal.resources(&caller, &team, size, cursor).await?,
-    ))
+    Ok(shown(&state.portal.resources(&caller, &team, size, cursor).await?))
 }

@@ -60,11 +60,8 @@ impl Listing {
         let mut states = Vec::new();
         for name in ["filters[state][EQUALS]", "filters[state][IN]"] {
             let Some(text) = sent.one(name)? else { continue };
-            let words: Vec<&str> = if name.ends_with("[IN]") {
-                text.split(',').collect()
-            } else {
-                vec![&text]
-            };
+            let words: Vec<&str> =
+                if name.ends_with("[IN]") { text.split(',').collect() } else { vec![&text] };
             let read = |word: &str| word.trim().parse::<RequestState>();
             let these: Result<Vec<_>, _> = words.into_iter().map(read).collect();
             states.extend(these.map_err(|_| wrong(name, "names a state that there is not"))?);

@@ -28,8 +28,5 @@ pub(super) async fn list_tokens(
 ) -> Result<Response> {
     Parameters::none(&uri)?;
     let results = state.portal.tokens(&caller).await?;
-    Ok(shown(&Tokens {
-        total: results.len(),
-        results,
-    }))
+    Ok(shown(&Tokens { total: results.len(), results }))
 }

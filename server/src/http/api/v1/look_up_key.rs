@@ -34,7 +34,5 @@ pub(super) async fn look_up_key(
     let key = sent.one("key")?;
     sent.done()?;
     let key = key.ok_or_else(|| wrong("key", "is needed: the key that was sent"))?;
-    Ok(shown(
-        &state.portal.look_up(&caller, &team, key.as_bytes()).await?,
-    ))
+    Ok(shown(&state.portal.look_up(&caller, &team, key.as_bytes()).await?))
 }

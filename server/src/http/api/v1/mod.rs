@@ -34,10 +34,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list_offerings::list_offerings))
         .routes(routes!(get_offering::get_offering))
-        .routes(routes!(
-            list_team_requests::list_team_requests,
-            create_request::create_request
-        ))
+        .routes(routes!(list_team_requests::list_team_requests, create_request::create_request))
         .routes(routes!(list_requests::list_requests))
         .routes(routes!(get_request::get_request))
         .routes(routes!(stream_events::stream_events))

@@ -38,18 +38,8 @@ pub(super) struct Decision {
 pub(super) async fn resolve_request(
     State(state): State<AppState>,
     PathOf(id): PathOf<String>,
-    WithBody {
-        caller,
-        arrival,
-        body,
-        query,
-    }: WithBody,
+    WithBody { caller, arrival, body, query }: WithBody,
 ) -> Result<Response> {
     query.done()?;
-    let portal = state.portal.clone();
-    guarded(
-        state,
-        async move { portal.resolve(&caller, &id, arrival, body).await },
-    )
-    .await
+    guarded(&state, Box::pin(state.portal.resolve(&caller, &id, arrival, body))).await
 }

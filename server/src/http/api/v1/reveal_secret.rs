@@ -1,11 +1,8 @@
 //! `POST /teams/{team}/resources/{type}/{name}/secrets/{output}/reveal`: shows a secret output.
 
 use super::shown;
-use crate::http::{arrive, auth, path::PathOf, problem::Result, query::Parameters, state::AppState};
-use axum::{
-    extract::{Request, State},
-    response::Response,
-};
+use crate::http::{auth::Known, path::PathOf, problem::Result, query::Parameters, state::AppState};
+use axum::{extract::State, http::Uri, response::Response};
 use domain::problem::Problem;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -34,14 +31,11 @@ pub(super) struct Revealed {
     ))]
 pub(super) async fn reveal_secret(
     State(state): State<AppState>,
+    Known(caller): Known,
     PathOf((team, kind, name, output)): PathOf<(String, String, String, String)>,
-    request: Request,
+    uri: Uri,
 ) -> Result<Response> {
-    let (parts, body) = request.into_parts();
-    // Nothing in a body could mean anything here, but its limit holds.
-    arrive::read(&parts.headers, body).await?;
-    let caller = auth::caller(&state, &parts).await?;
-    Parameters::none(&parts.uri)?;
+    Parameters::none(&uri)?;
     let value = state.portal.reveal(&caller, &team, &kind, &name, &output).await?;
     Ok(shown(&Revealed { value }))
 }

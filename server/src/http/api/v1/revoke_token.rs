@@ -27,18 +27,8 @@ use domain::problem::Problem;
 pub(super) async fn revoke_token(
     State(state): State<AppState>,
     PathOf(id): PathOf<String>,
-    MaybeBody(WithBody {
-        caller,
-        arrival,
-        query,
-        body: _,
-    }): MaybeBody,
+    MaybeBody(WithBody { caller, arrival, query, body: _ }): MaybeBody,
 ) -> Result<Response> {
     query.done()?;
-    let portal = state.portal.clone();
-    guarded(
-        state,
-        async move { portal.revoke_token(&caller, &id, arrival).await },
-    )
-    .await
+    guarded(&state, Box::pin(state.portal.revoke_token(&caller, &id, arrival))).await
 }

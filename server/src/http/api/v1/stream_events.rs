@@ -91,10 +91,7 @@ fn last_seen(headers: &HeaderMap) -> Result<i64> {
     };
     match value.to_str().ok().and_then(|text| text.trim().parse().ok()) {
         Some(seen @ 0..) => Ok(seen),
-        _ => Err(Refusal::new(
-            ProblemKind::InvalidQuery,
-            "Last-Event-ID is the number of an entry.",
-        )),
+        _ => Err(Refusal::new(ProblemKind::InvalidQuery, "Last-Event-ID is the number of an entry.")),
     }
 }
 
@@ -124,17 +121,8 @@ impl Reader {
             let portal = &self.state.portal;
             // Listening begins before the look, so that nothing falls between the two.
             let mut changes = portal.listen();
-            let ended = portal
-                .request(&self.caller, &self.id)
-                .await
-                .ok()?
-                .state
-                .is_final();
-            self.waiting = portal
-                .events(&self.caller, &self.id, self.after)
-                .await
-                .ok()?
-                .into();
+            let ended = portal.request(&self.caller, &self.id).await.ok()?.state.is_final();
+            self.waiting = portal.events(&self.caller, &self.id, self.after).await.ok()?.into();
             if !self.waiting.is_empty() {
                 continue;
             }
@@ -152,12 +140,7 @@ impl Reader {
 fn event(entry: &EventView) -> Option<Event> {
     // Compact JSON holds no line break, which would end the event's data.
     let data = serde_json::to_string(entry).ok()?;
-    Some(
-        Event::default()
-            .id(entry.seq.to_string())
-            .event(entry.entry.name())
-            .data(data),
-    )
+    Some(Event::default().id(entry.seq.to_string()).event(entry.entry.name()).data(data))
 }
 
 #[cfg(test)]

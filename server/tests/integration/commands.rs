@@ -1,0 +1,151 @@
+//! The command line, and what stops a start.
+
+use super::support::{Home, Server};
+use serde_json::Value;
+use std::{os::unix::fs::PermissionsExt, process::Output};
+
+#[track_caller]
+fn fails(output: &Output, words: &[&str]) -> String {
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{text}");
+    for word in words {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    text
+}
+
+#[test]
+fn what_is_set_wrong_stops_the_start_with_its_name() {
+    let cases: [(&str, &str, &[&str]); 7] = [
+        ("KEYTURN_GUARD_RETENTION", "3d", &["KEYTURN_GUARD_RETENTION", "KEYTURN_GUARD_LONGEST_RETRY"]),
+        ("KEYTURN_RETENTION", "7d", &["KEYTURN_RETENTION", "no such setting"]),
+        ("KEYTURN_DATABASE_URL", "postgres://localhost/keyturn", &["KEYTURN_DATABASE_URL", "SQLite only"]),
+        ("KEYTURN_LEASE", "soon", &["KEYTURN_LEASE"]),
+        ("KEYTURN_CATALOG", "/nowhere", &["KEYTURN_CATALOG", "no folder"]),
+        ("KEYTURN_LISTEN", "192.0.2.1:1", &["KEYTURN_LISTEN"]),
+        ("KEYTURN_SECRET_KEY_FILE", "/dev/null/key", &["KEYTURN_SECRET_KEY_FILE"]),
+    ];
+    for (setting, value, words) in cases {
+        let home = Home::new(&[(setting, value)]);
+        fails(&home.run(&["serve"], ""), words);
+    }
+    let home = Home::new(&[]);
+    std::fs::write(home.path().join("keyturn.toml"), "guard_retention = \"7d\"\nretries = 3\n").unwrap();
+    fails(&home.run(&["serve", "--config", "keyturn.toml"], ""), &["retries", "no such setting"]);
+    let json = fails(&home.run(&["serve", "--config", "keyturn.toml", "--json"], ""), &[]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["setting"], "retries");
+    fails(&home.run(&["serve", "--config", "missing.toml"], ""), &["missing.toml"]);
+}
+
+#[test]
+fn a_lost_or_foreign_key_stops_the_start() {
+    let home = Home::new(&[]);
+    home.team("alpha");
+    let key = home.path().join("data/secret.key");
+    assert_eq!(std::fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(std::fs::metadata(home.path().join("data")).unwrap().permissions().mode() & 0o777, 0o700);
+    let kept = std::fs::read(&key).unwrap();
+    std::fs::remove_file(&key).unwrap();
+    fails(&home.run(&["serve"], ""), &["KEYTURN_SECRET_KEY_FILE", "missing"]);
+    assert!(!key.exists());
+    std::fs::write(&key, format!("{}\n", "ab".repeat(32))).unwrap();
+    fails(&home.run(&["serve"], ""), &["KEYTURN_SECRET_KEY_FILE", "another key"]);
+    std::fs::write(&key, "short").unwrap();
+    fails(&home.run(&["serve"], ""), &["KEYTURN_SECRET_KEY_FILE", "64 hexadecimal"]);
+    std::fs::write(&key, kept).unwrap();
+    home.team("beta");
+}
+
+#[test]
+fn people_and_teams_are_made_with_clear_mistakes() {
+    let home = Home::new(&[]);
+    let add = |team: &str| home.run(&["user", "add", "ann", "--role", "member", "--team", team], "");
+    fails(&add("alpha"), &["keyturn team add alpha"]);
+    home.team("alpha");
+    assert!(add("alpha:owner").status.success());
+    fails(&add("alpha"), &["there is a user ann already"]);
+    fails(&home.run(&["team", "add", "alpha"], ""), &["there is a team alpha already"]);
+    fails(&home.run(&["team", "add", "Alpha"], ""), &["lower-case"]);
+    fails(&home.run(&["user", "add", "bob", "--role", "king"], ""), &["unknown role"]);
+    fails(
+        &home.run(&["user", "add", "bob", "--role", "admin", "--password-stdin"], "short\n"),
+        &["10 characters"],
+    );
+    fails(&home.run(&["token", "create", "--user", "nobody", "--label", "x"], ""), &["no user"]);
+    let failed =
+        fails(&home.run(&["token", "create", "--user", "nobody", "--label", "x", "--json"], ""), &[]);
+    let problem: Value = serde_json::from_str(&failed).unwrap();
+    assert_eq!(problem["type"], "/problems/not-found");
+    let token = home.must(&["token", "create", "--user", "ann", "--label", "x", "--expires", "1d"], "");
+    assert!(token.starts_with("kt_") && !token.contains(char::is_whitespace), "{token}");
+    fails(
+        &home.run(&["token", "create", "--user", "ann", "--label", "x", "--expires", "soon"], ""),
+        &["90d"],
+    );
+}
+
+#[tokio::test]
+async fn commands_work_beside_a_running_server() {
+    let server = Server::start(Home::new(&[]));
+    server.home.team("alpha");
+    let token = server.home.user("ann", "member", Some("alpha"), None);
+    let me = server.api(&token).get("/me").await.is(200).json();
+    assert_eq!((&me["name"], &me["teams"][0]["team"]), (&"ann".into(), &"alpha".into()));
+}
+
+#[test]
+fn a_catalog_is_checked_with_file_and_line() {
+    let home = Home::new(&[]);
+    let offering = home.path().join("catalog/broken");
+    std::fs::create_dir_all(&offering).unwrap();
+    std::fs::write(offering.join("offering.yaml"), "title: Broken\nunknown: 1\n").unwrap();
+    let output = home.run(&["catalog", "check", "catalog"], "");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(!output.status.success() && said.contains("broken/offering.yaml:"), "{said}");
+    let output = home.run(&["catalog", "check", "catalog", "--json"], "");
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(said["mistakes"][0]["line"].is_u64() && said["mistakes"][0]["message"].is_string(), "{said}");
+    fails(&home.run(&["catalog", "check", "nowhere"], ""), &["nowhere"]);
+    let good = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/catalog");
+    assert!(home.must(&["catalog", "check", good], "").contains("fast, vm"));
+}
+
+#[tokio::test]
+async fn a_broken_offering_is_disabled_and_the_rest_works() {
+    let home = Home::new(&[("KEYTURN_CATALOG", "catalog")]);
+    let folder = home.path().join("catalog");
+    for (name, text) in [
+        ("broken", "title: [\n".to_owned()),
+        (
+            "fast",
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/catalog/fast/offering.yaml"))
+                .unwrap(),
+        ),
+    ] {
+        std::fs::create_dir_all(folder.join(name)).unwrap();
+        std::fs::write(folder.join(name).join("offering.yaml"), text).unwrap();
+    }
+    home.team("alpha");
+    let ann = home.user("ann", "member", Some("alpha"), None);
+    let ada = home.user("ada", "admin", None, None);
+    let server = Server::start(home);
+    let (ann, ada) = (server.api(&ann), server.api(&ada));
+    let seen = ann.get("/offerings/broken").await.is(200).json();
+    assert_eq!(seen["available"], false);
+    assert!(seen.get("problem").is_none(), "{seen}");
+    let reason = ada.get("/offerings/broken").await.is(200).json();
+    assert!(reason["problem"].as_str().unwrap().contains("offering.yaml"), "{reason}");
+    let body = serde_json::json!({ "offering": "broken", "name": "a" });
+    ann.post("/teams/alpha/requests", "k", &body).await.refused(409, "offering-unavailable");
+    let body = serde_json::json!({ "offering": "fast", "name": "a" });
+    ann.post("/teams/alpha/requests", "k", &body).await.is(202);
+}
+
+#[test]
+fn migrating_makes_the_database_and_may_be_repeated() {
+    let home = Home::new(&[]);
+    home.must(&["migrate"], "");
+    home.must(&["migrate"], "");
+    assert!(home.database().exists());
+}

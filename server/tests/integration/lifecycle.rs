@@ -1,0 +1,193 @@
+//! What becomes of a request, and what a person may decide about it.
+
+use super::support::{ALPHA, Answer, World, eventually, fast, fresh, vm};
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+#[tokio::test]
+async fn a_reader_may_wait_for_the_end_and_no_longer_than_asked() {
+    let world = World::start();
+    let id = world.ann.made(&vm("slow", json!({ "seconds": 2 }))).await;
+    let began = Instant::now();
+    let early = Answer::of(world.ann.call("GET", &format!("/requests/{id}")).header("Prefer", "wait=1"))
+        .await
+        .is(200);
+    assert!(began.elapsed() >= Duration::from_millis(900));
+    assert_eq!(early.header("preference-applied"), Some("wait=1"));
+    assert_ne!(early.json()["state"], "succeeded");
+    let ended = world.ann.ended(&id).await;
+    assert_eq!(ended["state"], "succeeded");
+    assert!(ended["finished_at"].is_string());
+}
+
+#[tokio::test]
+async fn canceling_stops_it_and_canceling_again_is_no_mistake() {
+    let world = World::start();
+    let id = world.ann.made(&vm("slow", json!({ "seconds": 60 }))).await;
+    let path = format!("/requests/{id}/cancel");
+    let keyless = Answer::of(world.ann.call("POST", &path)).await;
+    keyless.refused(400, "idempotency-key-missing");
+    let first = world.ann.act(&path, "stop").await;
+    assert!(matches!(first.status, 200 | 202), "{}", first.text());
+    assert_eq!(world.ann.ended(&id).await["state"], "canceled");
+    world.ann.act(&path, "stop").await.repeats(&first);
+    let again = world.ann.act(&path, "stop again").await;
+    again.refused(400, "idempotency-key-invalid");
+    let again = world.ann.act(&path, "stop-again").await.is(200);
+    assert_eq!(again.header("keyturn-outcome"), Some("existing"));
+    // What has succeeded cannot be canceled.
+    let done = world.ann.made(&fast("done", json!({}))).await;
+    world.ann.ended(&done).await;
+    world.ann.act(&format!("/requests/{done}/cancel"), &fresh("k")).await.refused(409, "already-decided");
+}
+
+#[tokio::test]
+async fn a_failed_request_opens_its_next_attempt() {
+    let world = World::start();
+    let id = world.ann.made(&vm("vm-one", json!({ "behaviour": "fail" }))).await;
+    assert_eq!(world.ann.ended(&id).await["state"], "failed");
+    let path = format!("/requests/{id}/retry");
+    let first = world.ann.act(&path, "retry").await;
+    assert!(matches!(first.status, 200 | 202), "{}", first.text());
+    assert_eq!(first.json()["attempt"], 2);
+    world.ann.act(&path, "retry").await.repeats(&first);
+    eventually("the second attempt fails as well", async || {
+        let now = world.ann.get(&format!("/requests/{id}")).await.json();
+        (now["state"] == "failed" && now["attempt"] == 2).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_nobody_can_tell_is_for_a_person_to_decide() {
+    let world = World::start();
+    for (resolution, end) in [("adopt", "succeeded"), ("abandon", "failed")] {
+        let name = format!("vm-{resolution}");
+        let id = world.ann.made(&vm(&name, json!({ "behaviour": "observe-unknown" }))).await;
+        eventually("nobody can tell", async || {
+            let state = world.ann.get(&format!("/requests/{id}")).await.json()["state"].clone();
+            (state == "unknown").then_some(())
+        })
+        .await;
+        // It holds its name meanwhile.
+        world.abe.post(ALPHA, &fresh("k"), &vm(&name, json!({}))).await.refused(409, "name-taken");
+        let path = format!("/requests/{id}/resolve");
+        world
+            .ann
+            .post(&path, &fresh("k"), &json!({ "resolution": "guess" }))
+            .await
+            .refused(422, "invalid-parameters");
+        world
+            .ann
+            .post(&path, &fresh("k"), &json!({ "decision": "adopt" }))
+            .await
+            .refused(400, "invalid-json");
+        world
+            .vic
+            .post(&path, &fresh("k"), &json!({ "resolution": resolution }))
+            .await
+            .refused(403, "forbidden");
+        std::fs::write(state_of(&world, "vm").join("mended"), "").unwrap();
+        let first = world.ann.post(&path, "decide", &json!({ "resolution": resolution })).await;
+        // The same key for another request is another meaning.
+        if resolution == "abandon" {
+            first.refused(422, "idempotency-key-reused");
+            world.ann.post(&path, "decide-2", &json!({ "resolution": resolution })).await;
+        } else {
+            assert!(matches!(first.status, 200 | 202), "{}", first.text());
+        }
+        assert_eq!(world.ann.ended(&id).await["state"], end, "{resolution}");
+        std::fs::remove_file(state_of(&world, "vm").join("mended")).unwrap();
+    }
+}
+
+fn state_of(world: &World, offering: &str) -> std::path::PathBuf {
+    world.server.home.path().join("data/offerings").join(offering)
+}
+
+#[tokio::test]
+async fn a_secret_output_is_shown_to_who_may_see_it_and_nowhere_else() {
+    let world = World::start();
+    let id = world.ann.made(&vm("vm-one", json!({}))).await;
+    let ended = world.ann.ended(&id).await;
+    assert_eq!(ended["secret_outputs"], json!(["password"]));
+    let secret = format!("secret-of-{id}");
+    let path = "/teams/alpha/resources/vm/vm-one/secrets/password/reveal";
+    let shown = Answer::of(world.ann.call("POST", path)).await.is(200);
+    assert_eq!(shown.json()["value"], json!(secret));
+    assert_eq!(shown.header("cache-control"), Some("no-store"));
+    for (api, status, slug) in [
+        (&world.vic, 403, "forbidden"),
+        (&world.ben, 404, "not-found"),
+        (&world.nobody(), 401, "unauthenticated"),
+    ] {
+        Answer::of(api.call("POST", path)).await.refused(status, slug);
+    }
+    let other = path.replace("password", "address");
+    Answer::of(world.ann.call("POST", &other)).await.refused(404, "not-found");
+    for seen in [
+        format!("/requests/{id}"),
+        format!("/requests/{id}/events"),
+        format!("/requests/{id}/submissions"),
+        "/teams/alpha/resources/vm/vm-one".to_owned(),
+        "/requests".to_owned(),
+    ] {
+        assert!(!world.ann.get(&seen).await.is(200).text().contains(&secret), "{seen}");
+    }
+    for file in ["keyturn.db", "keyturn.db-wal"] {
+        let bytes = std::fs::read(world.server.home.path().join("data").join(file)).unwrap();
+        assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()), "{file}");
+    }
+}
+
+#[tokio::test]
+async fn a_resource_is_listed_and_has_a_version() {
+    let world = World::start();
+    let id = world.ann.made(&fast("vm-one", json!({}))).await;
+    world.ann.ended(&id).await;
+    let one = world.vic.get("/teams/alpha/resources/fast/vm-one").await.is(200);
+    let etag = one.header("etag").unwrap();
+    assert!(etag.starts_with('"') && etag.ends_with('"'), "{etag}");
+    assert_eq!(one.json()["created_by"]["id"], json!(id));
+    assert_eq!(world.resources("alpha").await, 1);
+    world.ann.get("/teams/alpha/resources/fast/vm-two").await.refused(404, "not-found");
+}
+
+#[tokio::test]
+async fn a_list_is_whole_page_by_page_while_rows_arrive() {
+    let world = World::start();
+    for number in 0..12 {
+        world.ann.made(&fast(&format!("vm-{number}"), json!({}))).await;
+    }
+    world.ben.post("/teams/beta/requests", "k", &fast("of-beta", json!({}))).await.is(202);
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = world.ann.get(&format!("/requests?size=5{cursor}")).await.is(200).json();
+        seen.extend(
+            page["results"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()),
+        );
+        let Some(next) = page["next"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+        world.ann.made(&fast(&format!("late-{}", seen.len()), json!({}))).await;
+    }
+    let expected: Vec<String> = (0..12).rev().map(|number| format!("vm-{number}")).collect();
+    assert_eq!(seen, expected);
+    assert_eq!(world.count().await, 15);
+    assert_eq!(world.ben.get("/requests").await.json()["total"], 1);
+    let filtered =
+        world.ada.get("/requests?filters[name][EQUALS]=vm-3&filters[offering][EQUALS]=fast&size=1").await;
+    assert!(filtered.is(200).text().contains("\"total\":1"));
+}
+
+#[tokio::test]
+async fn the_catalog_shows_what_can_be_asked_for() {
+    let world = World::start();
+    let all = world.ann.get("/offerings").await.is(200).json();
+    assert_eq!(all["total"], 2);
+    let one = world.ann.get("/offerings/vm").await.is(200).json();
+    assert_eq!(one["parameters"]["type"], "object");
+    assert_eq!(one["guard"]["max_tries"], 3);
+    world.ann.get("/offerings/nothing").await.refused(404, "not-found");
+    let guard = world.nobody().get("/guard").await.is(200).json();
+    assert_eq!((&guard["retention_seconds"], &guard["key"]["max_length"]), (&json!(604_800), &json!(255)));
+}

@@ -1,0 +1,136 @@
+//! A walk over every route of the API: each says who may not use it, or is known here as open to all.
+
+use super::support::{Answer, Api, World, vm};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// Routes that tell nothing of anybody.
+const PUBLIC: &[&str] = &["GET /api/v1/guard", "GET /healthz", "GET /metrics", "GET /readyz"];
+/// Routes that show or change the caller's own things only, or what all may see.
+const OWN: &[&str] = &[
+    "GET /api/v1/me",
+    "GET /api/v1/offerings",
+    "GET /api/v1/offerings/{id}",
+    "GET /api/v1/requests",
+    "GET /api/v1/tokens",
+    "POST /api/v1/tokens",
+];
+
+async fn call(api: &Api, method: &str, path: &str) -> Answer {
+    let call = api.client.request(method.parse().unwrap(), format!("{}{path}", api.base));
+    let call = match &api.token {
+        Some(token) => call.bearer_auth(token),
+        None => call,
+    };
+    let call = call.header("Idempotency-Key", "walk");
+    Answer::of(if method == "POST" { call.json(&json!({})) } else { call }).await
+}
+
+#[tokio::test]
+async fn every_route_refuses_nobody_and_the_wrong_team() {
+    let world = World::start();
+    let id = world.ann.made(&vm("vm-one", json!({}))).await;
+    world.ann.ended(&id).await;
+    let token = world.ann.post("/tokens", "token", &json!({ "label": "walk" })).await.is(201).id();
+    let document =
+        Answer::of(world.nobody().client.get(format!("{}/openapi.json", world.server.base))).await.is(200);
+    let document = document.json();
+
+    let mut unmet: BTreeSet<&str> = PUBLIC.iter().chain(OWN).copied().collect();
+    let mut walked = 0;
+    for (template, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let method = method.to_uppercase();
+            let route = format!("{method} {template}");
+            let path = filled(template, &id, &token, operation);
+            walked += 1;
+            unmet.remove(route.as_str());
+            if PUBLIC.contains(&route.as_str()) {
+                assert!(operation.get("security").is_none(), "{route}");
+                call(&world.nobody(), &method, &path).await.is(200);
+                continue;
+            }
+            assert!(operation.get("security").is_some(), "{route} does not say who may use it");
+            call(&world.nobody(), &method, &path).await.refused(401, "unauthenticated");
+            if !OWN.contains(&route.as_str()) {
+                let answer = call(&world.ben, &method, &path).await;
+                assert_eq!(answer.status, 404, "{route} lets another team in: {}", answer.text());
+                answer.refused(404, "not-found");
+            }
+        }
+    }
+    assert!(unmet.is_empty(), "no such routes: {unmet:?}");
+    assert!(walked >= 20, "{walked}");
+    // Nothing that was refused left a trace.
+    assert_eq!(world.count().await, 1);
+    world.ann.get(&format!("/requests/{id}")).await.is(200);
+}
+
+fn filled(template: &str, request: &str, token: &str, operation: &Value) -> String {
+    let id = match template {
+        _ if template.contains("/tokens/") => token,
+        _ if template.contains("/offerings/") => "vm",
+        _ => request,
+    };
+    let path = template
+        .replace("{id}", id)
+        .replace("{team}", "alpha")
+        .replace("{type}", "vm")
+        .replace("{name}", "vm-one")
+        .replace("{output}", "password");
+    assert!(!path.contains('{'), "a part of {template} is not known here");
+    let asks_for_key = operation["parameters"].as_array().is_some_and(|parameters| {
+        parameters.iter().any(|parameter| parameter["in"] == "query" && parameter["name"] == "key")
+    });
+    if asks_for_key { format!("{path}?key=token") } else { path }
+}
+
+#[tokio::test]
+async fn pages_show_nobody_anything() {
+    let world = World::start();
+    let id = world.ann.made(&vm("hidden-name", json!({}))).await;
+    let pages = [
+        "/",
+        "/requests",
+        "/tokens",
+        "/history",
+        "/teams/alpha/resources",
+        "/offerings/vm/new",
+        &format!("/requests/{id}"),
+    ];
+    for path in pages {
+        let call =
+            world.nobody().client.get(format!("{}{path}", world.server.base)).header("Accept", "text/html");
+        let answer = Answer::of(call).await;
+        assert!(matches!(answer.status, 302 | 303 | 401 | 404), "{path}: {}", answer.status);
+        assert!(!answer.text().contains("hidden-name"), "{path}");
+    }
+    for (path, status) in
+        [("/login", 200), ("/problems/name-taken", 200), ("/nothing-here", 404), ("/problems/x", 404)]
+    {
+        let call =
+            world.nobody().client.get(format!("{}{path}", world.server.base)).header("Accept", "text/html");
+        let answer = Answer::of(call).await.is(status);
+        assert!(answer.header("content-type").unwrap().starts_with("text/html"), "{path}");
+        let policy = answer.header("content-security-policy").unwrap();
+        assert!(
+            policy.contains("script-src 'self' 'nonce-") && policy.contains("frame-ancestors 'none'"),
+            "{policy}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn server_functions_show_nobody_anything() {
+    let world = World::start();
+    world.ann.made(&vm("hidden-name", json!({}))).await;
+    for name in ["catalog", "my-requests", "history", "tokens", "resources", "request", "open-form"] {
+        let call = world.nobody().client.post(format!("{}/rpc/{name}", world.server.base));
+        let call = call.form(&[("team", "alpha"), ("id", "x"), ("offering", "vm")]);
+        let answer = Answer::of(call).await;
+        assert!(answer.status >= 400, "{name}: {} {}", answer.status, answer.text());
+        assert!(!answer.text().contains("hidden-name"), "{name}");
+    }
+    let none = world.nobody().client.post(format!("{}/rpc/nothing", world.server.base));
+    Answer::of(none).await.refused(404, "not-found");
+}
