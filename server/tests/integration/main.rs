@@ -1,6 +1,9 @@
 //! The server as its callers meet it: the real program in a folder of its own, asked over HTTP.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where what it needs is not there")]
+
 mod auth;
+mod campaign;
 mod commands;
 mod concurrent;
 mod create;

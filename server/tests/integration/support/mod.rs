@@ -5,7 +5,7 @@ pub(crate) mod browser;
 
 pub(crate) use answer::Answer;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::{
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
@@ -26,12 +26,17 @@ pub(crate) fn fresh(what: &str) -> String {
 
 /// The body of a create of the offering that succeeds at once.
 pub(crate) fn fast(name: &str, parameters: Value) -> Value {
-    json!({ "offering": "fast", "name": name, "parameters": parameters })
+    create("fast", name, parameters)
 }
 
 /// The body of a create of the offering with a program.
 pub(crate) fn vm(name: &str, parameters: Value) -> Value {
-    json!({ "offering": "vm", "name": name, "parameters": parameters })
+    create("vm", name, parameters)
+}
+
+fn create(offering: &str, name: &str, parameters: Value) -> Value {
+    let members = [("offering", offering.into()), ("name", name.into()), ("parameters", parameters)];
+    Value::Object(members.map(|(member, value)| (member.to_owned(), value)).into_iter().collect())
 }
 
 /// Asks again until the answer is there.
@@ -50,6 +55,8 @@ pub(crate) async fn eventually<T>(what: &str, mut ask: impl AsyncFnMut() -> Opti
 pub(crate) struct Home {
     dir: TempDir,
     settings: Vec<(String, String)>,
+    /// Whether a file that may not grow any more is an error to the program, not its end.
+    survives_full_files: bool,
 }
 
 impl Home {
@@ -58,7 +65,12 @@ impl Home {
         Self {
             dir: TempDir::new().unwrap(),
             settings: settings.iter().map(own).collect(),
+            survives_full_files: false,
         }
+    }
+
+    pub(crate) fn surviving_full_files(self) -> Self {
+        Self { survives_full_files: true, ..self }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -72,7 +84,13 @@ impl Home {
     /// The program, in this folder, with nothing of the test's own environment but the path.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let catalog = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/catalog");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_keyturn"));
+        let mut command = if self.survives_full_files {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_keyturn")]);
+            shell
+        } else {
+            Command::new(env!("CARGO_BIN_EXE_keyturn"))
+        };
         command
             .args(arguments)
             .current_dir(self.path())
@@ -101,10 +119,7 @@ impl Home {
     /// Runs a command that must succeed; what it says.
     pub(crate) fn must(&self, arguments: &[&str], input: &str) -> String {
         let output = self.run(arguments, input);
-        let (out, err) = (
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr),
-        );
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "{arguments:?}: {out}{err}");
         out.trim().to_owned()
     }
@@ -125,10 +140,7 @@ impl Home {
     }
 
     pub(crate) fn token(&self, user: &str) -> String {
-        let said = self.must(
-            &["token", "create", "--user", user, "--label", "test", "--json"],
-            "",
-        );
+        let said = self.must(&["token", "create", "--user", user, "--label", "test", "--json"], "");
         let said: Value = serde_json::from_str(&said).unwrap();
         said["token"].as_str().unwrap().to_owned()
     }
@@ -148,36 +160,18 @@ impl Server {
         let (child, said) = Self::spawn(&home);
         let base = said["address"].as_str().unwrap().to_owned();
         let set_up = said["setup"].as_str().map(str::to_owned);
-        Self {
-            home,
-            child,
-            base,
-            set_up,
-        }
+        Self { home, child, base, set_up }
     }
 
     fn spawn(home: &Home) -> (Child, Value) {
-        let log = std::fs::File::options()
-            .create(true)
-            .append(true)
-            .open(home.path().join("log"))
-            .unwrap();
-        let mut child = home
-            .command(&["serve", "--json"])
-            .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .unwrap();
+        let log = std::fs::File::options().create(true).append(true).open(home.path().join("log")).unwrap();
+        let mut child =
+            home.command(&["serve", "--json"]).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let said = serde_json::from_str(&line);
         let said = said.unwrap_or_else(|_| {
-            panic!(
-                "{line:?}: {}",
-                std::fs::read_to_string(home.path().join("log")).unwrap()
-            )
+            panic!("{line:?}: {}", std::fs::read_to_string(home.path().join("log")).unwrap())
         });
         (child, said)
     }
@@ -187,17 +181,41 @@ impl Server {
         std::fs::read_to_string(self.home.path().join("log")).unwrap()
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Starts it once more, only to kill it after a while, whether it was ready by then or not.
+    pub(crate) async fn begin_and_kill(&self, after: Duration) {
+        let mut child =
+            self.home.command(&["serve"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        tokio::time::sleep(after).await;
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
     /// Kills the server without a warning.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
+    /// Asks the server to stop, as an administrator's system does.
+    pub(crate) fn stop(&self) {
+        let told = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
+        assert!(told.success());
+    }
+
+    /// Waits until the server has ended by itself.
+    pub(crate) fn ended(&mut self) -> std::process::ExitStatus {
+        self.child.wait().unwrap()
+    }
+
     /// Starts it again on the same folder; the address is a new one.
     pub(crate) fn restart(&mut self) {
         let (child, said) = Self::spawn(&self.home);
         self.child = child;
-        self.base = said["address"].as_str().unwrap().to_owned();
+        said["address"].as_str().unwrap().clone_into(&mut self.base);
     }
 
     pub(crate) fn api(&self, token: &str) -> Api {
@@ -239,7 +257,10 @@ impl World {
     }
 
     pub(crate) fn with(settings: &[(&str, &str)]) -> Self {
-        let home = Home::new(settings);
+        Self::at(Home::new(settings))
+    }
+
+    pub(crate) fn at(home: Home) -> Self {
         home.team("alpha");
         home.team("beta");
         let tokens = [
@@ -251,15 +272,7 @@ impl World {
         ];
         let server = Server::start(home);
         let [ann, abe, vic, ben, ada] = tokens.each_ref().map(|token| server.api(token));
-        Self {
-            server,
-            ann,
-            abe,
-            vic,
-            ben,
-            ada,
-            tokens,
-        }
+        Self { server, ann, abe, vic, ben, ada, tokens }
     }
 
     pub(crate) fn kill(&mut self) {
@@ -278,19 +291,12 @@ impl World {
 
     /// How many requests there are.
     pub(crate) async fn count(&self) -> i64 {
-        self.ada.get("/requests?size=1").await.json()["total"]
-            .as_i64()
-            .unwrap()
+        self.ada.get("/requests?size=1").await.json()["total"].as_i64().unwrap()
     }
 
     /// How many living resources a team has.
     pub(crate) async fn resources(&self, team: &str) -> i64 {
-        self.ada
-            .get(&format!("/teams/{team}/resources?size=1"))
-            .await
-            .json()["total"]
-            .as_i64()
-            .unwrap()
+        self.ada.get(&format!("/teams/{team}/resources?size=1")).await.json()["total"].as_i64().unwrap()
     }
 }
 
@@ -312,11 +318,7 @@ impl Api {
             .timeout(Duration::from_secs(90))
             .build()
             .unwrap();
-        Self {
-            client,
-            base: base.to_owned(),
-            token: token.map(str::to_owned),
-        }
+        Self { client, base: base.to_owned(), token: token.map(str::to_owned) }
     }
 
     /// A call below `/api/v1`, with the token.
@@ -327,6 +329,11 @@ impl Api {
             Some(token) => call.bearer_auth(token),
             None => call,
         }
+    }
+
+    /// A call of an address that is not below `/api/v1`.
+    pub(crate) async fn root(&self, path: &str) -> Answer {
+        Answer::of(self.client.get(format!("{}{path}", self.base))).await
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
@@ -341,11 +348,7 @@ impl Api {
     /// A keyed call with a body as it is spelled.
     pub(crate) async fn text(&self, path: &str, key: &str, body: &str) -> Answer {
         let call = self.call("POST", path).header("Idempotency-Key", key);
-        Answer::of(
-            call.header("Content-Type", "application/json")
-                .body(body.to_owned()),
-        )
-        .await
+        Answer::of(call.header("Content-Type", "application/json").body(body.to_owned())).await
     }
 
     /// A keyed call without a body.
@@ -360,9 +363,7 @@ impl Api {
 
     /// The request when it has come to its end.
     pub(crate) async fn ended(&self, id: &str) -> Value {
-        let call = self
-            .call("GET", &format!("/requests/{id}"))
-            .header("Prefer", "wait=30");
+        let call = self.call("GET", &format!("/requests/{id}")).header("Prefer", "wait=30");
         Answer::of(call).await.is(200).json()
     }
 }
