@@ -56,7 +56,7 @@ pub(crate) fn router(state: AppState, site: &Path) -> Router {
         .merge(pages.merge(files::routes(site)).layer(CompressionLayer::new()))
         .merge(api)
         .route("/openapi.json", get(openapi))
-        .method_not_allowed_fallback(problem::wrong_method)
+        .method_not_allowed_fallback(async || problem::wrong_method())
         .fallback_service(
             Router::new()
                 .fallback(nothing)
@@ -86,7 +86,7 @@ async fn openapi(State(state): State<AppState>) -> Response {
 async fn nothing(state: State<AppState>, request: Request) -> Response {
     let path = request.uri().path();
     if path.starts_with("/api/") || path.starts_with("/rpc/") || path == "/api" {
-        return problem::nothing_here().await.into_response();
+        return problem::nothing_here().into_response();
     }
     pages::not_found(state, request).await
 }

@@ -83,9 +83,15 @@ fn provide(state: &AppState) -> impl Fn() + Clone + Send + Sync + 'static + use<
             problem: |error| Refusal(error).problem(),
         });
         let context = extensions.and_then(|all| all.get::<Context>()).cloned().unwrap_or_default();
-        context.form.map(provide_context);
-        context.entry.map(provide_context);
-        context.flash.map(provide_context);
+        if let Some(form) = context.form {
+            provide_context(form);
+        }
+        if let Some(entry) = context.entry {
+            provide_context(entry);
+        }
+        if let Some(flash) = context.flash {
+            provide_context(flash);
+        }
         if let (Some(response), Some(policy)) = (use_context::<ResponseOptions>(), policy()) {
             response.insert_header(header::CONTENT_SECURITY_POLICY, policy);
             // A page shows one person's view of this moment. Back shows it again from the browser's memory.
@@ -137,7 +143,7 @@ async fn rendered(state: &AppState, request: Request) -> Response {
 /// The page that says that there is no such page.
 pub(crate) async fn not_found(State(state): State<AppState>, request: Request) -> Response {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        return super::problem::nothing_here().await.into_response();
+        return super::problem::nothing_here().into_response();
     }
     let mut response = rendered(&state, request).await;
     if response.status() == StatusCode::OK {

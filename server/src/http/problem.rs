@@ -119,12 +119,12 @@ impl IntoResponse for Refusal {
 }
 
 /// There is nothing at this address.
-pub(crate) async fn nothing_here() -> Refusal {
+pub(crate) fn nothing_here() -> Refusal {
     Refusal(portal::Error::not_found())
 }
 
 /// The address does something else. The router adds `Allow`.
-pub(crate) async fn wrong_method() -> Refusal {
+pub(crate) fn wrong_method() -> Refusal {
     Refusal::new(
         ProblemKind::MethodNotAllowed,
         "The address exists, but not for this method; see the Allow header.",
@@ -132,6 +132,7 @@ pub(crate) async fn wrong_method() -> Refusal {
 }
 
 /// A handler panicked. What it said may hold anything, so it goes to the log only.
+#[expect(clippy::needless_pass_by_value, reason = "the layer hands it over")]
 pub(crate) fn panicked(panic: Box<dyn std::any::Any + Send>) -> Response {
     let said =
         panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());

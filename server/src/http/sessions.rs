@@ -20,7 +20,7 @@ use tower_sessions::{
 /// The cookie's name.
 pub(crate) const COOKIE: &str = "keyturn_session";
 /// How long a session lasts without being used.
-const LENGTH: Duration = Duration::from_secs(12 * 3600);
+const LENGTH: Duration = Duration::from_hours(12);
 /// How often use makes it last longer; each time is a write.
 const REFRESH_MILLIS: i64 = 3_600_000;
 
@@ -133,6 +133,7 @@ pub(crate) async fn take<T: ForNextPage>(
     Ok(waiting.map(|waiting| waiting.value))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "made to be given to map_err")]
 fn unavailable(error: tower_sessions::session::Error) -> Refusal {
     let context = Some(error.to_string());
     let told = portal::Error::new(
@@ -158,6 +159,7 @@ impl Rows {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "made to be given to map_err")]
 fn backend(error: StoreError) -> session_store::Error {
     session_store::Error::Backend(error.to_string())
 }

@@ -1,6 +1,6 @@
 //! The command line, and what stops a start.
 
-use super::support::{Home, Server};
+use super::support::{Home, Server, World, vm};
 use serde_json::Value;
 use std::{os::unix::fs::PermissionsExt, process::Output};
 
@@ -148,4 +148,20 @@ fn migrating_makes_the_database_and_may_be_repeated() {
     home.must(&["migrate"], "");
     home.must(&["migrate"], "");
     assert!(home.database().exists());
+}
+
+#[tokio::test]
+async fn a_server_stops_in_good_order_whoever_still_listens() {
+    let mut world = World::with(&[("KEYTURN_CLOCK_OFFSET", "-90m")]);
+    let id = world.ann.made(&vm("slow", serde_json::json!({ "seconds": 30 }))).await;
+    let stream = world.ann.call("GET", &format!("/requests/{id}/events")).send().await.unwrap();
+    let waiting = world.ann.call("GET", &format!("/requests/{id}")).header("Prefer", "wait=60").send();
+    let waiting = tokio::spawn(waiting);
+    // The stream is open and has told that the run began, so the program is at work.
+    world.server.stop();
+    let told = stream.text().await.unwrap();
+    assert!(told.contains("event: state"), "{told}");
+    assert_eq!(waiting.await.unwrap().unwrap().status(), 200);
+    assert!(world.server.ended().success());
+    assert!(world.server.log().contains("KEYTURN_CLOCK_OFFSET"), "a shifted clock is told");
 }

@@ -14,7 +14,7 @@ impl Browser {
     pub(crate) fn new(server: &Server) -> Self {
         let client = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
-            .timeout(Duration::from_secs(60))
+            .timeout(Duration::from_mins(1))
             .build()
             .unwrap();
         Self { client, base: server.base.clone(), cookie: None }

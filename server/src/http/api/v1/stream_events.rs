@@ -26,7 +26,7 @@ use std::{collections::VecDeque, convert::Infallible, time::Duration};
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 
 /// How long one stream lasts. A reader resumes where it stopped, and is then asked anew who it is.
-const LONGEST_STREAM: Duration = Duration::from_secs(600);
+const LONGEST_STREAM: Duration = Duration::from_mins(10);
 /// How often the store is looked at when nobody tells of a change.
 const LOOK: Duration = Duration::from_secs(1);
 /// How often a silent stream says that it lives.
