@@ -50,6 +50,8 @@ pub(super) async fn a_run_given_back_waits_for_its_time(bench: Bench) {
         bench.store.give_back(run.hold(), Intent::Apply, due, true, None, now).await.unwrap(),
         Held::Yes(Intent::Apply)
     );
+    // A renewal that was on its way when the run was given back counts no more.
+    assert_eq!(bench.store.renew(run.hold(), now.plus(LEASE)).await.unwrap(), Held::Lost);
     assert_eq!(bench.store.next_due().await.unwrap(), Some(due));
     assert!(bench.store.take_run("w2", at(due.millis() - 1), LEASE).await.unwrap().is_none());
     assert_eq!(bench.taken("w2", due).await.tries, 1);

@@ -116,15 +116,17 @@ pub(super) async fn append(
     Ok(())
 }
 
-/// Whether the hold still holds, and what the run is to do.
+/// Whether the hold still holds, and what the run is to do. A run that was given back is nobody's: a renewal that was
+/// on its way would otherwise make it wait for a lease that nobody has.
 async fn check(connection: &mut SqliteConnection, hold: Hold) -> StoreResult<Held> {
-    let intent: Option<String> =
-        sqlx::query_scalar("SELECT intent FROM run WHERE request = $1 AND attempt = $2 AND fence = $3")
-            .bind(hold.request.0)
-            .bind(hold.attempt)
-            .bind(hold.fence)
-            .fetch_optional(connection)
-            .await?;
+    let intent: Option<String> = sqlx::query_scalar(
+        "SELECT intent FROM run WHERE request = $1 AND attempt = $2 AND fence = $3 AND owner IS NOT NULL",
+    )
+    .bind(hold.request.0)
+    .bind(hold.attempt)
+    .bind(hold.fence)
+    .fetch_optional(connection)
+    .await?;
     intent.map_or(Ok(Held::Lost), |word| rows::intent(&word).map(Held::Yes))
 }
 
