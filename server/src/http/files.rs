@@ -4,13 +4,20 @@
 use super::state::AppState;
 use axum::{Router, http::header};
 use std::path::Path;
-use tower_http::{services::ServeDir, set_header::SetResponseHeaderLayer};
+use tower_http::{
+    services::{ServeDir, ServeFile},
+    set_header::SetResponseHeaderLayer,
+};
 
 /// The files below `/pkg`.
 pub(super) fn routes(site: &Path) -> Router<AppState> {
     let always_ask = axum::http::HeaderValue::from_static("no-cache");
-    let files = ServeDir::new(site.join("pkg")).append_index_html_on_directories(false);
+    let folder = site.join("pkg");
+    // Pages name the wasm in wasm-bindgen's way or in cargo-leptos', by which of the two built them; the file is one.
+    let wasm = ServeFile::new(folder.join("keyturn.wasm"));
+    let files = ServeDir::new(folder).append_index_html_on_directories(false);
     Router::new()
+        .route_service("/pkg/keyturn_bg.wasm", wasm)
         .nest_service("/pkg", files)
         .layer(SetResponseHeaderLayer::overriding(header::CACHE_CONTROL, always_ask))
 }

@@ -1,6 +1,6 @@
 //! A walk over every route of the API: each says who may not use it, or is known here as open to all.
 
-use super::support::{Answer, Api, World, vm};
+use super::support::{Answer, Api, Home, Server, World, vm};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -133,4 +133,30 @@ async fn server_functions_show_nobody_anything() {
     }
     let none = world.nobody().client.post(format!("{}/rpc/nothing", world.server.base));
     Answer::of(none).await.refused(404, "not-found");
+}
+
+#[tokio::test]
+async fn the_browsers_half_is_served_and_nothing_beside_it() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let site = folder.path().join("site");
+    std::fs::create_dir_all(site.join("pkg")).unwrap();
+    std::fs::write(site.join("pkg/keyturn.wasm"), [0; 4096]).unwrap();
+    std::fs::write(folder.path().join("secret"), "hidden").unwrap();
+    let server = Server::start(Home::new(&[("LEPTOS_SITE_ROOT", site.to_str().unwrap())]));
+    let nobody = Api::new(&server.base, None);
+    let get = |path: &str| Answer::of(nobody.client.get(format!("{}{path}", server.base)));
+    for name in ["/pkg/keyturn.wasm", "/pkg/keyturn_bg.wasm"] {
+        let file = get(name).await.is(200);
+        assert_eq!(file.header("content-type"), Some("application/wasm"));
+        assert_eq!(file.header("cache-control"), Some("no-cache"));
+        assert_eq!(file.body.len(), 4096);
+    }
+    let small =
+        nobody.client.get(format!("{}/pkg/keyturn.wasm", server.base)).header("Accept-Encoding", "br, gzip");
+    assert_eq!(Answer::of(small).await.is(200).header("content-encoding"), Some("br"));
+    for path in ["/pkg/", "/pkg/nothing.js", "/pkg/%2e%2e/%2e%2e/secret", "/pkg/..%2f..%2fsecret", "/secret"]
+    {
+        let answer = get(path).await;
+        assert!(answer.status == 404 && !answer.text().contains("hidden"), "{path}: {}", answer.status);
+    }
 }
