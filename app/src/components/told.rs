@@ -1,7 +1,7 @@
 //! What a page says when it cannot show what it was asked for, and what the last form post had to say.
 
 use crate::{address, context::Flash, rpc::Refusal};
-use domain::problem::Problem;
+use domain::problem::{Problem, ProblemKind};
 use leptos::prelude::*;
 use leptos_meta::Title;
 
@@ -56,11 +56,13 @@ pub fn Why(
         view! { <li>{error.pointer.trim_start_matches('/').to_owned()} ": " {error.detail.clone()}</li> }
     });
     let errors = errors.collect_view();
+    let set_up = problem.slug() == ProblemKind::SetupDone.slug();
     view! {
         <section class="note wrong" role="alert">
             <h2>{problem.title}</h2>
-            <p>{problem.detail}</p>
+            {problem.errors.is_empty().then(|| view! { <p>{problem.detail}</p> })}
             {(!problem.errors.is_empty()).then(|| view! { <ul>{errors}</ul> })}
+            {set_up.then(|| view! { <p><a href="/login" rel="external">"Log in"</a></p> })}
         </section>
     }
 }

@@ -236,7 +236,7 @@ fn unfit(errors: Vec<FieldError>) -> Problem {
         kind: format!("/problems/{}", kind.slug()),
         title: kind.title().to_owned(),
         status: 422,
-        detail: "Nothing was sent yet. Correct what is marked and send again.".to_owned(),
+        detail: "Nothing was sent. Correct what is marked.".to_owned(),
         errors,
         differs: Vec::new(),
         request: None,

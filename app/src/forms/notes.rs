@@ -33,7 +33,8 @@ pub(crate) fn note(phase: &Phase, driver: Driver, offering: &str, scripted: RwSi
 
 fn sent_before(driver: Driver, offering: &str) -> AnyView {
     let request = driver.machine.read().request().map(str::to_owned);
-    let fresh = format!("/offerings/{offering}/new");
+    // An address of its own: a link to the very same address would lead to this history entry, with this form's ID.
+    let fresh = format!("/offerings/{offering}/new?after={}", driver.machine.read().id());
     request
         .map(|request| {
             view! {
@@ -76,13 +77,15 @@ fn refused(problem: &Problem, doubtful: bool, driver: Driver) -> AnyView {
     });
     let errors = errors.collect_view();
     let some = !problem.errors.is_empty();
-    let differs = differing(problem, driver);
+    // The list below says it all, field by field.
+    let what =
+        if some { "Nothing was changed. Correct what is marked and send again." } else { &problem.detail };
+    let what = what.to_owned();
     view! {
         <section class="note wrong" aria-labelledby="refused-title">
             <h2 id="refused-title">{problem.title.clone()}</h2>
-            <p>{problem.detail.clone()}</p>
+            <p>{what}</p>
             {some.then(|| view! { <ul>{errors}</ul> })}
-            {(!differs.is_empty()).then(|| view! { <p>"What differs: " {differs} "."</p> })}
             {earlier(problem)}
             {doubtful.then(|| view! {
                 <p>"An earlier try got no answer and may have arrived. Look at your requests before you open a fresh form."</p>
@@ -95,10 +98,21 @@ fn refused(problem: &Problem, doubtful: bool, driver: Driver) -> AnyView {
 /// The titles of what differs from what stands already.
 fn differing(problem: &Problem, driver: Driver) -> String {
     let titles = problem.differs.iter().map(|part| match part.strip_prefix("parameters.") {
-        Some(parameter) => title(&parameter_field(parameter), driver),
-        None => title(part, driver),
+        Some(parameter) => in_a_sentence(title(&parameter_field(parameter), driver)),
+        None => in_a_sentence(title(part, driver)),
     });
     titles.collect::<Vec<_>>().join(", ")
+}
+
+/// A title inside a sentence: begun with a small letter, unless it begins with an abbreviation.
+fn in_a_sentence(title: String) -> String {
+    let mut chars = title.chars();
+    match (chars.next(), chars.next()) {
+        (Some(first), Some(second)) if !second.is_uppercase() => {
+            first.to_lowercase().chain([second]).chain(chars).collect()
+        }
+        _ => title,
+    }
 }
 
 /// A field's title, as it stands above its input.
@@ -128,7 +142,7 @@ fn reused(problem: &Problem, driver: Driver, scripted: RwSignal<bool>) -> AnyVie
     let (title, what) = if differs.is_empty() {
         ("This form was sent before", problem.detail.clone())
     } else {
-        ("This form was sent before, with other values", format!("What differs: {differs}."))
+        ("This form was sent before, as something else", format!("What differs: {differs}."))
     };
     view! {
         <section class="note caution" aria-labelledby="reused-title">
