@@ -1,6 +1,8 @@
 //! What people see of the portal: pages that the server renders and the browser takes over. Nothing here decides what
 //! may be done; every answer comes from the portal.
 
+// Views are types nested as deep as the page; an optimised build lays out all of them at once.
+#![recursion_limit = "512"]
 #![expect(
     clippy::must_use_candidate,
     reason = "components are called by the view macro, which uses what they return"
