@@ -203,7 +203,7 @@ fn tick(
 pub fn as_content(text: &str) -> String {
     let escaped = text.replace('&', "&amp;").replace('<', "&lt;");
     // The first line break after the tag is not part of the content.
-    if escaped.starts_with('\n') { format!("\n{escaped}") } else { escaped }
+    if escaped.starts_with(['\n', '\r']) { format!("\n{escaped}") } else { escaped }
 }
 
 /// The rule of an input in words, where its looks do not tell it.

@@ -19,7 +19,7 @@ pub fn History(
     let none = Memo::new(move |_| page.read().events.is_empty());
     view! {
         {move || none.get().then(|| view! { <p class="quiet">"Nothing yet."</p> })}
-        <ol class="events" id="events">
+        <ol class="events" id="events" tabindex="0" aria-label="What happened">
             <For each=move || page.read().events.clone() key=|event| event.seq let:event>
                 <Entry event/>
             </For>
