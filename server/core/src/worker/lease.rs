@@ -60,7 +60,7 @@ async fn renew(
 ) {
     let lease = portal.settings.lease;
     // A quarter of the lease is left for the program to be stopped in.
-    let safe = lease - lease / 4;
+    let safe = lease * 3 / 4;
     let mut stop_at = taken + safe;
     // A third of the lease leaves room for more tries before the work has to stop.
     let mut wait = lease / 3;
@@ -69,8 +69,8 @@ async fn renew(
         listener.change_of(hold.request, wait.min(left)).await;
         let begun = Instant::now();
         let renewal = portal.store.renew(hold, portal.clock.now().plus(lease));
-        // Another that waits for the same database must not keep the work going past its lease.
-        match tokio::time::timeout_at(stop_at.min(begun + lease / 3), renewal).await {
+        // However long the database takes, the work does not go on past its lease.
+        match tokio::time::timeout_at(stop_at, renewal).await {
             Ok(Ok(Held::Yes(intent))) => {
                 stop_at = begun + safe;
                 wait = lease / 3;
@@ -87,10 +87,7 @@ async fn renew(
                 wait = lease / 10;
                 tracing::warn!(%error, request = %hold.request, "a lease was not renewed");
             }
-            Err(_) => {
-                wait = lease / 10;
-                tracing::warn!(request = %hold.request, "a lease was not renewed in time");
-            }
+            Err(_) => tracing::warn!(request = %hold.request, "a lease was not renewed in time"),
         }
         if Instant::now() >= stop_at {
             lost.store(true, Ordering::Release);

@@ -17,9 +17,9 @@ const KILLS: u32 = 42;
 /// How many send at once.
 const SENDERS: u64 = 6;
 /// How long a sender goes on with one submission that gets no answer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How long all that was accepted may take to come to its end once the server stays up.
-const BOUND: Duration = Duration::from_secs(60);
+const BOUND: Duration = Duration::from_mins(1);
 
 /// What is told of one key: its body, and its first answer.
 struct Told {
@@ -50,7 +50,7 @@ impl Sender {
                 assert_eq!(again.lasting(), first.lasting(), "{key}");
             }
             told.push(Told { key, body, first });
-            tokio::time::sleep(Duration::from_millis(self.dice.below(900))).await;
+            tokio::time::sleep(Duration::from_millis(self.dice.below(600))).await;
         }
         told
     }

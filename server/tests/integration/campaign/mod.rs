@@ -20,7 +20,7 @@ impl Dice {
         let seed = std::env::var("KEYTURN_CAMPAIGN_SEED").ok();
         let seed =
             seed.map_or_else(|| RandomState::new().build_hasher().finish(), |text| text.parse().unwrap());
-        println!("KEYTURN_CAMPAIGN_SEED={seed} plays these throws again");
+        eprintln!("KEYTURN_CAMPAIGN_SEED={seed} plays these throws again");
         Self(seed)
     }
 
@@ -31,7 +31,7 @@ impl Dice {
         other
     }
 
-    /// SplitMix64.
+    /// The next number, by `SplitMix64`.
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

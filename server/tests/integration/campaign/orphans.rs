@@ -6,8 +6,8 @@ use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_server_leaves_no_program_running_and_the_work_is_taken_up_by_the_next() {
-    let mut world = World::with(&[("KEYTURN_LEASE", "1s")]);
-    let id = world.ann.made(&vm("slow", json!({ "seconds": 4 }))).await;
+    let mut world = World::with(&[("KEYTURN_LEASE", "4s")]);
+    let id = world.ann.made(&vm("slow", json!({ "seconds": 3 }))).await;
     let home = world.server.home.path().to_owned();
     eventually("the program runs", async || (!programs_of(&home).is_empty()).then_some(())).await;
     world.kill();
