@@ -50,7 +50,10 @@ fn Card(offering: OfferingView) -> impl IntoView {
         <li class="card">
             <h3>{offering.title}</h3>
             <p>{offering.description}</p>
-            <p class="quiet"><code>{offering.id.to_string()}</code> ", version " {offering.version}</p>
+            <p class="quiet">
+                <code>{offering.id.to_string()}</code>
+                {(!offering.version.is_empty()).then(|| format!(", version {}", offering.version))}
+            </p>
             {if offering.available {
                 view! { <a class="button" href=form rel="external" aria-label=label>"Request"</a> }.into_any()
             } else {

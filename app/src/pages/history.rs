@@ -39,10 +39,9 @@ pub fn History() -> impl IntoView {
                                     <th scope="col">"State"</th>
                                     <th scope="col">"Requested"</th>
                                     <th scope="col">"By"</th>
-                                    <th scope="col">"Submissions"</th>
                                 </tr>
                             </thead>
-                            <tbody>{rows}</tbody>
+                            {rows}
                         </table>
                     </div>
                     <Pager total=page.total at_least what="requests" path="/history".to_owned() next=page.next/>
@@ -58,19 +57,23 @@ fn Row(row: HistoryRow) -> impl IntoView {
     let HistoryRow { request, submissions } = row;
     let counted = tally(&submissions);
     view! {
-        <tr>
-            <th scope="row"><a href=format!("/requests/{}", request.id)>{request.name.to_string()}</a></th>
-            <td>{request.offering.to_string()}</td>
-            <td>{request.team.to_string()}</td>
-            <td><State state=request.state/></td>
-            <td><When at=request.created_at/></td>
-            <td>{request.requested_by} " by " {door(request.channel)}</td>
-            <td>
-                <details>
-                    <summary>{counted}</summary>
-                    <Submissions submissions/>
-                </details>
-            </td>
-        </tr>
+        <tbody class="with-more">
+            <tr>
+                <th scope="row"><a href=format!("/requests/{}", request.id)>{request.name.to_string()}</a></th>
+                <td>{request.offering.to_string()}</td>
+                <td>{request.team.to_string()}</td>
+                <td><State state=request.state/></td>
+                <td><When at=request.created_at/></td>
+                <td>{request.requested_by} " by " {door(request.channel)}</td>
+            </tr>
+            <tr>
+                <td colspan="6">
+                    <details>
+                        <summary>{counted}</summary>
+                        <Submissions submissions/>
+                    </details>
+                </td>
+            </tr>
+        </tbody>
     }
 }
