@@ -10,6 +10,9 @@ const root = resolve(__dirname, "../..");
 const program =
   process.env.KEYTURN_BIN ?? resolve(root, process.env.CARGO_TARGET_DIR ?? "target", "debug/keyturn");
 
+/** The offerings of the tests. */
+const TESTS = ["server/tests/catalog", "end2end/catalog"];
+
 export const PASSWORD = "correct horse battery";
 
 /** A request as the API shows it, as far as the tests look at it. */
@@ -41,8 +44,8 @@ export class Portal {
   ) {}
 
   /** Starts a portal; `prepare` makes people before it runs. */
-  static async start(prepare: (home: Home) => void = () => {}): Promise<Portal> {
-    const home = new Home();
+  static async start(prepare: (home: Home) => void = () => {}, catalog = TESTS): Promise<Portal> {
+    const home = new Home(catalog);
     prepare(home);
     const server = spawn(program, ["serve", "--json"], home.options());
     server.stderr?.pipe(createWriteStream(home.log));
@@ -73,10 +76,9 @@ export class Portal {
 export class Home {
   readonly path = mkdtempSync(join(tmpdir(), "keyturn-end2end-"));
 
-  constructor() {
-    for (const catalog of ["server/tests/catalog", "end2end/catalog"]) {
-      cpSync(join(root, catalog), join(this.path, "catalog"), { recursive: true });
-    }
+  /** With the offerings of these folders; with none, the sample catalog. */
+  constructor(private readonly catalog: string[]) {
+    for (const folder of catalog) cpSync(join(root, folder), join(this.path, "catalog"), { recursive: true });
   }
 
   get log(): string {
@@ -85,14 +87,9 @@ export class Home {
 
   /** Nothing of the test's own environment but the path. */
   options() {
-    return {
-      cwd: this.path,
-      env: {
-        PATH: process.env.PATH,
-        KEYTURN_LISTEN: "127.0.0.1:0",
-        KEYTURN_CATALOG: join(this.path, "catalog"),
-      },
-    };
+    const env: Record<string, string | undefined> = { PATH: process.env.PATH, KEYTURN_LISTEN: "127.0.0.1:0" };
+    if (this.catalog.length > 0) env.KEYTURN_CATALOG = join(this.path, "catalog");
+    return { cwd: this.path, env };
   }
 
   /** Runs a command that must succeed; what it says. */

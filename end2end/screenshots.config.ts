@@ -1,0 +1,13 @@
+import { defineConfig } from "@playwright/test";
+import tests from "./playwright.config";
+
+export default defineConfig({
+  ...tests,
+  testDir: "screenshots",
+  testMatch: "*.ts",
+  outputDir: "test-results/screenshots",
+  reporter: "list",
+  timeout: 240_000,
+  use: { ...tests.use, timezoneId: "Europe/Berlin", screenshot: "off", actionTimeout: 20_000 },
+  projects: [{ name: "script", use: { scripted: true } }],
+});
