@@ -1,7 +1,8 @@
 import { defineConfig } from "@playwright/test";
 import tests from "./playwright.config";
+import type { Options } from "./support/fixtures";
 
-export default defineConfig({
+export default defineConfig<Options>({
   ...tests,
   testDir: "screenshots",
   testMatch: "*.ts",

@@ -77,8 +77,7 @@ export const test = base.extend<Options & Tests, Workers>({
   scripted: [true, { option: true }],
 
   portal: [
-    async ({}, use, worker) => {
-      void worker;
+    async ({}, use) => {
       const portal = await Portal.start((home) => home.addUser("root", "admin"));
       await use(portal);
       await portal.stop();

@@ -69,7 +69,7 @@ for (const colorScheme of ["light", "dark"] as const) {
   });
 }
 
-test("from the login to a request by keyboard alone", async ({ page, context, portal, person, scripted }) => {
+test("from the login to a request by keyboard alone", async ({ page, context, person, scripted }) => {
   await context.clearCookies();
   await page.goto("/");
   await expect(page.getByRole("heading", { level: 1, name: "Log in" })).toBeVisible();
@@ -112,11 +112,9 @@ test("from the login to a request by keyboard alone", async ({ page, context, po
   await form.arrives("by-keyboard");
   const [made] = await person.api.requests(person.team);
   expect(made.parameters).toMatchObject({ size: "large", count: 1 });
-  void portal;
 });
 
-test("inside the portal a change of page moves the reading to its beginning and names the page", { tag: "@script" }, async ({ page, person }) => {
-  void person;
+test("inside the portal a change of page moves the reading to its beginning and names the page", { tag: "@script" }, async ({ page, person: _ }) => {
   await page.goto("/", { waitUntil: "networkidle" });
   await page.getByRole("link", { name: "My requests" }).click();
   await expect(page).toHaveTitle("My requests – Keyturn");

@@ -70,8 +70,7 @@ test("a reload of a form keeps its ID and what was typed, but no secret", { tag:
   expect(made.parameters).toMatchObject({ owner: "ann", kind: "archive", days: 7, locked: false, tags: ["a", "b"] });
 });
 
-test("a fresh form gets a fresh ID", async ({ page, person, scripted }) => {
-  void person;
+test("a fresh form gets a fresh ID", async ({ page, person: _, scripted }) => {
   const form = await new Form(page, scripted).open();
   const id = await form.id();
   expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7/);
@@ -218,6 +217,8 @@ test("two tabs with the same name and other parameters: the second is told what 
   await older.button.click();
   await expect(older.summary).toContainText("The name is not available");
   await expect(older.summary).toContainText("size");
+  await expect(older.message("name")).toHaveText("The name is not available.");
+  await expect(older.name).toHaveAttribute("aria-invalid", "true");
   await expect(older.summary.getByRole("link", { name: "Open the earlier request" })).toHaveAttribute(
     "href",
     `/requests/${request}`,

@@ -4,8 +4,7 @@ import { Form } from "../support/form";
 
 const HOSTILE = `<img src=x onerror="document.title='owned'"></textarea><script>document.title='owned'</script>'"&amp; \u202e rtl ' OR 1=1 --`;
 
-test("a catalog full of markup is shown as text", async ({ page, person, scripted }) => {
-  void person;
+test("a catalog full of markup is shown as text", async ({ page, person: _, scripted }) => {
   await page.goto("/");
   const card = page.getByRole("listitem").filter({ hasText: "alert(1)" });
   await expect(card.getByRole("heading")).toHaveText('<img src=x onerror=alert(1)> & "title"');
@@ -49,8 +48,7 @@ test("what is typed is shown as text, in the form after a refusal and on every p
   }
 });
 
-test("markup in an address is shown as text", async ({ page, person }) => {
-  void person;
+test("markup in an address is shown as text", async ({ page, person: _ }) => {
   for (const path of [
     "/login?next=%22%3E%3Cscript%3Edocument.title=%27owned%27%3C/script%3E",
     "/setup?link=%22%3E%3Cscript%3Edocument.title=%27owned%27%3C/script%3E",

@@ -92,16 +92,14 @@ test("a token is made once by a double click, shown once, works, and is revoked"
 });
 
 test("a viewer sees the team's requests and cannot make one", async ({ page, context, portal, person, scripted }) => {
-  await new Form(page, scripted).open();
   const made = await person.api.post(`/teams/${person.team}/requests`, "k", { offering: "vm", name: "one", parameters: {} });
   await person.api.ended(made.body.id);
   const viewer = `${person.name}-v`;
   portal.home.addUser(viewer, "member", `${person.team}:viewer`);
   await context.clearCookies();
   await logIn(context, portal, viewer);
-  const form = await new Form(page, false).open();
+  await new Form(page, scripted).open();
   await expect(page.getByText("You belong to no team that may request this.")).toBeVisible();
-  void form;
   await page.goto(`/requests/${made.body.id}`);
   await expect(page.getByText("✓ succeeded").first()).toBeVisible();
   await expect(page.getByRole("button", { name: /Show password/ })).toHaveCount(0);
@@ -109,8 +107,7 @@ test("a viewer sees the team's requests and cannot make one", async ({ page, con
   await expect(page.getByRole("heading", { level: 1, name: "You may not do this" })).toBeVisible();
 });
 
-test("another team's request is not there", async ({ page, newPerson, person }) => {
-  void person;
+test("another team's request is not there", async ({ page, newPerson, person: _ }) => {
   const other = newPerson();
   const made = await other.api.post(`/teams/${other.team}/requests`, "k", { offering: "fast", name: "theirs", parameters: {} });
   const answer = await page.goto(`/requests/${made.body.id}`);

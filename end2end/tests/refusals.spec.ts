@@ -94,8 +94,7 @@ test("what the schema refuses stands at its field, and the data stays", async ({
   expect(new Set(form.keys())).toEqual(new Set([id]));
 });
 
-test("a message for the form moves the reading there", { tag: "@script" }, async ({ page, person }) => {
-  void person;
+test("a message for the form moves the reading there", { tag: "@script" }, async ({ page, person: _ }) => {
   const form = await new Form(page, true).open();
   await withoutBrowserChecks(page);
   await form.name.fill("No Name");
@@ -173,8 +172,7 @@ test("an offering with a mistake is shown with the reason, and cannot be request
   expect(await person.api.requests(person.team)).toEqual([]);
 });
 
-test("an unknown offering, request or team is a page that says so, with its status", async ({ page, person }) => {
-  void person;
+test("an unknown offering, request or team is a page that says so, with its status", async ({ page, person: _ }) => {
   for (const path of [
     "/offerings/nothing-here/new",
     "/requests/01890a5d-ac96-774b-bcce-b302099a8057",

@@ -129,8 +129,7 @@ test("a page that needs a login leads back to itself after it", async ({ page, c
   await expect(page.getByRole("heading", { level: 1, name: "My requests" })).toBeVisible();
 });
 
-test("a broken cookie is no session and no error", async ({ page, context, portal, person }) => {
-  void person;
+test("a broken cookie is no session and no error", async ({ page, context, portal, person: _ }) => {
   await context.clearCookies();
   await context.addCookies([{ name: "keyturn_session", value: "%00<script>", url: portal.base }]);
   const answer = await page.goto("/requests");
