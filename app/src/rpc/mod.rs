@@ -1,6 +1,11 @@
 //! Server functions: who asks, through the portal, to what a page shows. They only read; what changes something goes
 //! through the API or a plain form post, both with a key.
 
+#![cfg_attr(
+    feature = "ssr",
+    expect(clippy::unused_async, reason = "a server function is async, whether or not its answer is at hand")
+)]
+
 pub mod form;
 pub mod requests;
 pub mod shell;
