@@ -52,7 +52,7 @@ pub async fn open_form(
         offering,
         teams: teams.filter(|team| caller.may(TeamAct::Request, team)).collect(),
         user: caller.name,
-        sealed: owner.iter().map(|byte| format!("{byte:02x}")).collect(),
+        sealed: owner.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}")),
         fresh_id: asking.portal.new_submission_key(),
         state,
     })

@@ -30,8 +30,11 @@ use writer::{Work, Writer};
 
 /// How many reads run at once.
 const READERS: u32 = 4;
-/// How long one waits for another process that writes the same file.
-const BUSY: Duration = Duration::from_secs(5);
+/// How long one waits for another process that writes the same file. Shorter than a repeat waits for its first, so that
+/// a locked file is told as such.
+const BUSY: Duration = Duration::from_secs(2);
+/// How long a read waits for its turn.
+const READ_TURN: Duration = Duration::from_secs(5);
 
 /// The SQLite store.
 #[derive(Debug, Clone)]
@@ -75,7 +78,7 @@ impl Sqlite {
             .map_err(|error| StoreError::Unavailable(format!("migrations: {error}")))?;
         let readers = SqlitePoolOptions::new()
             .max_connections(READERS)
-            .acquire_timeout(BUSY)
+            .acquire_timeout(READ_TURN)
             .connect_lazy_with(options(file).pragma("query_only", "on"));
         Ok(Self { readers, writer: Writer::start(options(file), connection), changes: Arc::default() })
     }
