@@ -3,6 +3,7 @@
 use super::{Dice, programs_of};
 use crate::support::{ALPHA, Answer, Api, SOON, World, eventually, vm};
 use serde_json::{Value, json};
+use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
 use std::{
     collections::HashMap,
     sync::{
@@ -15,9 +16,9 @@ use std::{
 /// How often the server is killed at least.
 const KILLS: u32 = 42;
 /// How many send at once.
-const SENDERS: u64 = 6;
-/// How long a sender goes on with one submission that gets no answer.
-const PATIENCE: Duration = Duration::from_mins(1);
+const SENDERS: u64 = 12;
+/// How long a sender goes on with one submission that gets no answer, or one request that comes to no end.
+const PATIENCE: Duration = Duration::from_mins(2);
 /// How long all that was accepted may take to come to its end once the server stays up.
 const BOUND: Duration = Duration::from_mins(1);
 
@@ -49,6 +50,10 @@ impl Sender {
                 let again = self.until_answered(&key, &body).await;
                 assert_eq!(again.lasting(), first.lasting(), "{key}");
             }
+            // Others wait for the end, so that however long this goes on, what waits stays bounded.
+            if self.dice.below(3) == 0 {
+                self.until_ended(&first.id()).await;
+            }
             told.push(Told { key, body, first });
             tokio::time::sleep(Duration::from_millis(self.dice.below(600))).await;
         }
@@ -66,6 +71,23 @@ impl Sender {
             parameters["seconds"] = json!(f64::from(u32::try_from(self.dice.below(40)).unwrap()) / 100.0);
         }
         vm(&format!("campaign-{number}"), parameters)
+    }
+
+    /// Asks until the request has come to its end.
+    async fn until_ended(&mut self, id: &str) {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let portal = self.portal.read().unwrap().clone();
+            let call = portal.call("GET", &format!("/requests/{id}")).header("Prefer", "wait=2");
+            if let Ok(answer) = Answer::try_of(call.timeout(Duration::from_secs(5))).await
+                && answer.status != 503
+                && !answer.clone().is(200).json()["finished_at"].is_null()
+            {
+                return;
+            }
+            assert!(Instant::now() < end, "no end of {id}");
+            tokio::time::sleep(Duration::from_millis(self.dice.below(100))).await;
+        }
     }
 
     /// Sends until there is an answer of the portal's own; two at a time now and then.
@@ -150,8 +172,21 @@ async fn a_server_killed_again_and_again_does_all_that_it_accepted_once() {
     println!("settled after {:.1} s", begun.elapsed().as_secs_f64());
     nothing_was_lost(&world, &told, &requests).await;
     everything_happened_once(&world, &told, &requests);
+    let (taken_up, adopted) = interrupted(&world).await;
+    println!("{taken_up} runs were interrupted and taken up again, {adopted} of them after their effect");
+    assert!(taken_up > 0, "no kill met a run");
     let home = world.server.home.path().to_owned();
     eventually("nothing runs any more", async || programs_of(&home).is_empty().then_some(())).await;
+}
+
+/// How many runs were looked at for no other reason than that their holder had gone, and how many of them were found done.
+async fn interrupted(world: &World) -> (i64, i64) {
+    let options = SqliteConnectOptions::new().filename(world.server.home.database());
+    let mut database = options.connect().await.unwrap();
+    let looked = "SELECT count(DISTINCT request), count(DISTINCT iif(entry LIKE '%made by this request%', request, NULL))
+                    FROM event JOIN request ON request.id = event.request
+                   WHERE entry LIKE '%\"step\":\"observe\"%' AND parameters LIKE '%\"behaviour\":\"ok\"%'";
+    sqlx::query_as(looked).fetch_one(&mut database).await.unwrap()
 }
 
 /// Every row of a list.
