@@ -127,19 +127,19 @@ mod tests {
 
     const START: Moment = Moment::from_millis(0);
 
-    fn peer(last: u8) -> Option<IpAddr> {
-        Some(Ipv4Addr::new(127, 0, 0, last).into())
+    fn peer(last: u8) -> IpAddr {
+        Ipv4Addr::new(127, 0, 0, last).into()
     }
 
     #[test]
     fn a_guesser_is_stopped_for_a_while_and_only_at_that_account() {
         let throttle = Throttle::default();
         for _ in 0..OF_A_PEER_AT_AN_ACCOUNT {
-            throttle.log_in("ann", peer(1), START).unwrap();
+            throttle.log_in("ann", Some(peer(1)), START).unwrap();
         }
-        assert_eq!(throttle.log_in("ann", peer(1), START).unwrap_err().retry_after, Some(WINDOW));
-        assert!(throttle.log_in("ben", peer(1), START).is_ok());
-        assert!(throttle.log_in("ann", peer(1), START.plus(WINDOW)).is_ok());
+        assert_eq!(throttle.log_in("ann", Some(peer(1)), START).unwrap_err().retry_after, Some(WINDOW));
+        assert!(throttle.log_in("ben", Some(peer(1)), START).is_ok());
+        assert!(throttle.log_in("ann", Some(peer(1)), START.plus(WINDOW)).is_ok());
     }
 
     #[test]
@@ -147,30 +147,34 @@ mod tests {
         let throttle = Throttle::default();
         for last in 1..=40 {
             for _ in 0..OF_A_PEER_AT_AN_ACCOUNT {
-                let _ = throttle.log_in("ann", peer(last), START);
+                let _ = throttle.log_in("ann", Some(peer(last)), START);
             }
         }
-        assert!(throttle.log_in("ann", peer(99), START).is_ok());
-        assert!(throttle.log_in("ann", peer(99), START).is_err(), "a second guess is one too many by now");
+        assert!(throttle.log_in("ann", Some(peer(99)), START).is_ok());
+        assert!(
+            throttle.log_in("ann", Some(peer(99)), START).is_err(),
+            "a second guess is one too many by now"
+        );
     }
 
     #[test]
     fn a_good_attempt_is_not_held_against_anybody() {
         let throttle = Throttle::default();
         for _ in 0..3 * OF_A_PEER {
-            throttle.log_in("ann", peer(1), START).unwrap();
-            throttle.logged_in("ann", peer(1));
+            throttle.log_in("ann", Some(peer(1)), START).unwrap();
+            throttle.logged_in("ann", Some(peer(1)));
         }
     }
 
     #[test]
     fn one_peer_cannot_go_through_all_accounts() {
         let throttle = Throttle::default();
-        let refused = (0..200).filter(|n| throttle.log_in(&n.to_string(), peer(1), START).is_err()).count();
+        let refused =
+            (0..200).filter(|n| throttle.log_in(&n.to_string(), Some(peer(1)), START).is_err()).count();
         assert_eq!(refused, 100);
-        let refused = (0..200).filter(|_| throttle.wrong_guess(peer(1), START).is_err()).count();
+        let refused = (0..200).filter(|_| throttle.wrong_guess(Some(peer(1)), START).is_err()).count();
         assert_eq!(refused, 100);
-        assert!(throttle.wrong_guess(peer(2), START).is_ok());
+        assert!(throttle.wrong_guess(Some(peer(2)), START).is_ok());
     }
 
     #[test]
