@@ -3,7 +3,10 @@
 
 #![cfg_attr(
     feature = "ssr",
-    expect(clippy::unused_async, reason = "a server function is async, whether or not its answer is at hand")
+    expect(
+        clippy::unused_async,
+        reason = "a server function is async, whether or not its answer is at hand"
+    )
 )]
 
 pub mod form;

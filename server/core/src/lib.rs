@@ -23,4 +23,4 @@ mod worker;
 pub use answer::{Answer, AnswerKind, Answered};
 pub use caller::{Caller, Credential};
 pub use error::{Error, Result};
-pub use service::{Portal, Parts};
+pub use service::{Parts, Portal};
