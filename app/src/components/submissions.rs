@@ -19,7 +19,7 @@ pub fn Submissions(
     let only_counted = submissions.only_counted;
     let rows = submissions.results.into_iter().map(|row| view! { <Row row/> }).collect_view();
     view! {
-        <div class="table" role="region" aria-label="Submissions" tabindex="0">
+        <div class="table" role="group" aria-label="Submissions" tabindex="0">
             <table>
                 <thead>
                     <tr>

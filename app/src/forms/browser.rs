@@ -38,12 +38,12 @@ pub(crate) fn fresh_id() -> String {
     uuid::Uuid::now_v7().to_string()
 }
 
-/// Sends one try.
-pub(crate) async fn send(address: &str, id: &str, body: String) -> Reply {
-    try_send(address, id, body).await.unwrap_or(Reply::Lost)
+/// Sends one try of the form that was opened for this user.
+pub(crate) async fn send(address: &str, user: &str, id: &str, body: String) -> Reply {
+    try_send(address, user, id, body).await.unwrap_or(Reply::Lost)
 }
 
-async fn try_send(address: &str, id: &str, body: String) -> Result<Reply, gloo_net::Error> {
+async fn try_send(address: &str, user: &str, id: &str, body: String) -> Result<Reply, gloo_net::Error> {
     let Ok(controller) = AbortController::new() else {
         return Ok(Reply::Lost);
     };
@@ -51,6 +51,7 @@ async fn try_send(address: &str, id: &str, body: String) -> Result<Reply, gloo_n
     let timeout = set_timeout_with_handle(move || controller.abort(), TRY_TIMEOUT);
     let request = Request::post(address)
         .header("Idempotency-Key", id)
+        .header("Keyturn-Page-Of", user)
         .header("Content-Type", "application/json")
         .header("Accept", "application/json")
         .abort_signal(Some(&signal))

@@ -128,9 +128,10 @@ impl Driver {
         let Some(id) = self.machine.try_with_untracked(|machine| machine.id().to_owned()) else {
             return;
         };
+        let user = self.subject.with_value(|subject| subject.user.clone());
         spawn_local(async move {
             let address = format!("/api/v1/teams/{}/requests", crate::address::encode(&team));
-            let reply = browser::send(&address, &id, body).await;
+            let reply = browser::send(&address, &user, &id, body).await;
             self.dispatch(Event::Answered { turn, reply, now: browser::now(), random: browser::random() });
         });
     }

@@ -11,6 +11,7 @@ use crate::rpc::form::Opening;
 use domain::{
     form::{Field, shown},
     name::MAX_NAME_LENGTH,
+    problem::ProblemKind,
     view::OfferingView,
 };
 use leptos::prelude::*;
@@ -215,6 +216,10 @@ fn misfits(phase: &Phase) -> Misfits {
             }
             message.push_str(&error.detail);
         }
+    }
+    let about_the_name = [ProblemKind::NameTaken, ProblemKind::DeletionInProgress];
+    if about_the_name.iter().any(|kind| kind.slug() == problem.slug()) {
+        misfits.entry("name".to_owned()).or_insert_with(|| format!("{}.", problem.title));
     }
     misfits
 }

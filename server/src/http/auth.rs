@@ -15,6 +15,9 @@ use domain::problem::ProblemKind;
 use portal::Caller;
 use std::net::{IpAddr, SocketAddr};
 
+/// The header by which a page's script says for whom the page was made.
+const PAGE_OF: &str = "keyturn-page-of";
+
 /// The caller of an API call, known for who it is.
 #[derive(Debug, Clone)]
 pub(crate) struct Known(pub(crate) Caller);
@@ -35,12 +38,22 @@ pub(crate) async fn caller(state: &AppState, parts: &Parts) -> Result<Caller> {
     }
     let session = sessions::of(parts);
     match sessions::caller(state, session, from).await? {
-        Some(caller) => Ok(caller),
+        Some(caller) if is_meant(&parts.headers, &caller) => Ok(caller),
+        Some(_) => Err(Refusal::new(
+            ProblemKind::NotAuthenticated,
+            "Somebody else has logged in since this page was opened. Nothing was sent.",
+        )),
         None => Err(Refusal::new(
             ProblemKind::NotAuthenticated,
             "This needs a token, sent as Authorization: Bearer, or a login.",
         )),
     }
+}
+
+/// Whether the one who is logged in is the one for whom the page was made: a form that somebody left open is not sent in
+/// the name of the next one at the same browser.
+fn is_meant(headers: &HeaderMap, caller: &Caller) -> bool {
+    headers.get(PAGE_OF).is_none_or(|name| name.as_bytes() == caller.name.as_bytes())
 }
 
 /// The network address that the connection came from; what a header says of it is never believed.
