@@ -24,7 +24,7 @@ run: build ## Build in release and serve on 127.0.0.1:3000 with SQLite and the s
 	@exec "$${CARGO_TARGET_DIR:-target}/release/keyturn" serve
 
 build: tools ## Build both halves in release
-	@$(PHASE) 'release build' cargo leptos build --release
+	@$(PHASE) 'release build' cargo leptos build --release --precompress
 
 test: tools test-tools check-format lint-native lint-wasm test-rust build-dev test-browser ## Format, lints, Rust tests, wasm build, browser tests
 	@echo 'make test: all kinds of check passed'

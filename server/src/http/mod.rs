@@ -32,7 +32,13 @@ use problem::Refusal;
 use state::AppState;
 use std::path::Path;
 use tower_http::{
-    catch_panic::CatchPanicLayer, compression::CompressionLayer, csrf::CsrfLayer, csrf::ProtectionError,
+    catch_panic::CatchPanicLayer,
+    compression::{
+        CompressionLayer,
+        predicate::{DefaultPredicate, NotForContentType, Predicate},
+    },
+    csrf::CsrfLayer,
+    csrf::ProtectionError,
     limit::RequestBodyLimitLayer,
 };
 
@@ -52,8 +58,9 @@ pub(crate) fn router(state: AppState, site: &Path) -> Router {
         )
         .into_response()
     });
+    let all_but_wasm = DefaultPredicate::new().and(NotForContentType::const_new("application/wasm"));
     Router::new()
-        .merge(pages.merge(files::routes(site)).layer(CompressionLayer::new()))
+        .merge(pages.merge(files::routes(site)).layer(CompressionLayer::new().compress_when(all_but_wasm)))
         .merge(api)
         .route("/openapi.json", get(openapi))
         .method_not_allowed_fallback(async || problem::wrong_method())
