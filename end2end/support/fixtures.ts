@@ -120,7 +120,7 @@ export const test = base.extend<Options & Tests, Workers>({
 });
 
 /** Notes how often the page wrote its history entry: once before the script is ready, once when it took over. */
-function countHistoryChanges(): void {
+export function countHistoryChanges(): void {
   const write = history.replaceState.bind(history);
   let count = 0;
   history.replaceState = (...values) => {

@@ -1,5 +1,5 @@
 // Reload, Back and Forward, more than one tab: what belongs to a history entry stays with it.
-import { expect, logIn, test } from "../support/fixtures";
+import { countHistoryChanges, expect, logIn, test } from "../support/fixtures";
 import { Form } from "../support/form";
 import { Gate } from "../support/network";
 import { chromium, type Page } from "@playwright/test";
@@ -145,10 +145,10 @@ test("a form that the browser shows again from its memory is alive", { tag: "@sc
   const browser = await chromium.launch({ ...launchOptions, ignoreDefaultArgs: ["--disable-back-forward-cache"] });
   const person = newPerson();
   const context = await browser.newContext({ baseURL: portal.base });
+  await context.addInitScript(countHistoryChanges);
   await logIn(context, portal, person.name);
   const page = await context.newPage();
-  const form = new Form(page, false);
-  await form.open();
+  const form = await new Form(page, true).open();
   await form.name.fill("one");
   await page.evaluate(() =>
     addEventListener("pageshow", (event) => document.documentElement.setAttribute("data-again", String(event.persisted))),
