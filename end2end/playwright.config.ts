@@ -18,7 +18,7 @@ export default defineConfig<Options>({
   fullyParallel: true,
   workers: 2,
   forbidOnly: !!process.env.CI,
-  timeout: 30_000,
+  timeout: 60_000,
   expect: { timeout: 10_000 },
   reporter: [["list"], ["html", { open: "never", outputFolder: "playwright-report" }]],
   use: {
@@ -26,7 +26,7 @@ export default defineConfig<Options>({
     // A zone that is never UTC, so that a time shown in the wrong one is seen.
     timezoneId: "Asia/Kolkata",
     locale: "en-GB",
-    // A file that comes packed is packed anew for every browser, and a development build's are large.
+    // What is compressed on the way is compressed anew for every test's browser, and is not what the tests are about.
     extraHTTPHeaders: { "accept-encoding": "identity" },
     screenshot: "only-on-failure",
   },

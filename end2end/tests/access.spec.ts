@@ -17,7 +17,7 @@ async function tooWide(page: Page): Promise<number> {
 
 for (const colorScheme of ["light", "dark"] as const) {
   test(`no page has a fault that a machine can find, in ${colorScheme}`, { tag: "@script" }, async ({ page, context, portal, person, complaints }) => {
-    test.setTimeout(90_000);
+    test.slow();
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
     const path = `/teams/${person.team}/requests`;
     const request = await person.api.post(path, "k1", { offering: "vm", name: "one", parameters: { note: "a\nb", tags: ["x"] } });

@@ -8,26 +8,28 @@ async function withoutBrowserChecks(page: Page): Promise<void> {
   await page.locator("#request-form").evaluate((form: HTMLFormElement) => (form.noValidate = true));
 }
 
-for (const [what, name] of [
-  ["upper case", "CHEESE"],
-  ["a blank before", " vm-one"],
-  ["a blank behind", "vm-one "],
-  ["a no-break space", "vm-one\u00a0"],
-  ["a blank inside", "vm  one"],
-  ["a hyphen at the end", "vm-"],
-  ["64 characters", "a".repeat(64)],
-]) {
-  test(`a name with ${what} is refused at its field and never silently changed`, async ({ page, person, scripted }) => {
-    const form = await new Form(page, scripted).open();
+test("a name that breaks the rule is refused at its field and never silently changed", async ({
+  page,
+  person,
+  scripted,
+}) => {
+  const form = await new Form(page, scripted).open();
+  const id = await form.id();
+  await form.field("Note").fill("stays");
+  const names = ["CHEESE", " vm-one", "vm-one ", "vm-one\u00a0", "vm  one", "vm-", "-vm", "v_m", "ü", "a".repeat(64)];
+  // The browser refuses each by itself,
+  for (const name of names) {
     await form.name.fill(name);
-    await form.field("Note").fill("stays");
-    // The browser refuses it by itself,
     await form.button.click();
     await expect(form.name).toBeFocused();
-    expect(await form.name.evaluate((input: HTMLInputElement) => input.validity.patternMismatch)).toBe(true);
-    expect(form.sent).toHaveLength(0);
-    // and the portal where the browser does not.
+    const misfit = await form.name.evaluate((input: HTMLInputElement) => input.validity.patternMismatch);
+    expect([name, misfit]).toEqual([name, true]);
+  }
+  expect(form.sent).toHaveLength(0);
+  // and the portal where the browser does not.
+  for (const name of names) {
     await withoutBrowserChecks(page);
+    await form.name.fill(name);
     await form.button.click();
     await expect(form.message("name")).not.toBeEmpty();
     await expect(form.name).toHaveAttribute("aria-invalid", "true");
@@ -35,15 +37,15 @@ for (const [what, name] of [
     await expect(form.name).toHaveValue(name);
     await expect(form.field("Note")).toHaveValue("stays");
     await expect(form.button).toBeEnabled();
-    expect(await person.api.requests(person.team)).toEqual([]);
-    const id = await form.id();
-    await form.name.fill("vm-one");
-    await form.button.click();
-    await form.arrives("vm-one");
-    expect(form.keys().at(-1)).toBe(id);
-    expect(await person.api.requests(person.team)).toHaveLength(1);
-  });
-}
+    expect(await form.id()).toBe(id);
+  }
+  expect(await person.api.requests(person.team)).toEqual([]);
+  await form.name.fill("vm-one");
+  await form.button.click();
+  await form.arrives("vm-one");
+  expect(form.keys().at(-1)).toBe(id);
+  expect((await person.api.requests(person.team)).map((made) => made.name)).toEqual(["vm-one"]);
+});
 
 test("two names that differ in case are the same refusal, and one request", async ({ page, person, scripted }) => {
   const form = await new Form(page, scripted).open();
