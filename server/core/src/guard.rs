@@ -126,7 +126,7 @@ pub(crate) fn name_taken(holder: &NameHolder, wanted: &RequestView) -> Error {
     let mut error = Error::new(
         ProblemKind::NameTaken,
         format!(
-            "{} {} exists in team {}, and differs in: {}. Choose another name, or change the existing one.",
+            "{} {} exists in team {}, and differs in: {}. Choose another name.",
             wanted.resource_type,
             wanted.name,
             wanted.team,

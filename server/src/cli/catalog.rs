@@ -21,8 +21,14 @@ impl Check {
         let catalog = Catalog::load(&self.dir, &site);
         let good: Vec<String> = catalog.iter().map(|offering| offering.id.to_string()).collect();
         let mistakes: Vec<_> = catalog.broken().iter().flat_map(|broken| &broken.mistakes).collect();
+        if good.is_empty() && mistakes.is_empty() {
+            return Err(Failure::plain(format!(
+                "{} holds no folder with an offering.yaml; name the folder that holds one folder an offering",
+                self.dir.display()
+            )));
+        }
         if mistakes.is_empty() {
-            let text = format!("{} offerings, no mistake: {}", good.len(), good.join(", "));
+            let text = format!("no mistake in: {}", good.join(", "));
             return Ok(Said::new(text, json!({ "offerings": good, "mistakes": [] })));
         }
         let lines: Vec<String> = mistakes.iter().map(ToString::to_string).collect();

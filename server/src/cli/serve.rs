@@ -29,6 +29,11 @@ pub(super) async fn run(config: &Config, as_json: bool) -> Result<Said, Failure>
     let stopping = CancellationToken::new();
     let https = config.public_url.as_deref().is_some_and(|url| url.starts_with("https://"));
     let site = config::site_root();
+    if !site.join("pkg").is_dir() {
+        tracing::warn!(
+            "no site folder beside the program: pages come without style and script; the API is whole"
+        );
+    }
     let state = AppState::new(portal.clone(), leptos(&site), stopping.clone(), https);
     let router = http::router(state.clone(), &site);
 

@@ -82,18 +82,22 @@ impl FromRequest<AppState> for MaybeBody {
     }
 }
 
-/// Reads a call to its end and then carries it out as a task of its own.
+/// Takes a call over as a task of its own, which reads it to its end and then carries it out.
+///
+/// The task begins before the body is read: a caller who sends all of it and hangs up at once would otherwise be gone
+/// before the last byte was taken up.
 pub(crate) async fn detached(State(state): State<AppState>, request: Request, next: Next) -> Response {
     if request.method().is_safe() {
         return next.run(request).await;
     }
-    let (parts, body) = request.into_parts();
-    let body = match read(&parts.headers, body).await {
-        Ok(body) => body,
-        Err(refusal) => return refusal.into_response(),
+    let work = async move {
+        let (parts, body) = request.into_parts();
+        match read(&parts.headers, body).await {
+            Ok(body) => next.run(Request::from_parts(parts, Body::from(body))).await,
+            Err(refusal) => refusal.into_response(),
+        }
     };
-    let request = Request::from_parts(parts, Body::from(body));
-    match state.guarded_work.spawn(next.run(request).in_current_span()).await {
+    match state.guarded_work.spawn(work.in_current_span()).await {
         Ok(response) => response,
         Err(error) => Refusal(portal::Error::internal(error)).into_response(),
     }

@@ -58,7 +58,7 @@ pub(crate) fn status(kind: ProblemKind) -> StatusCode {
             StatusCode::BAD_REQUEST
         }
         P::NotAuthenticated | P::InvalidCredentials => StatusCode::UNAUTHORIZED,
-        P::Forbidden | P::CrossSite | P::SetupDone => StatusCode::FORBIDDEN,
+        P::Forbidden | P::CrossSite | P::SetupDone | P::SetupLinkWrong => StatusCode::FORBIDDEN,
         P::NotFound => StatusCode::NOT_FOUND,
         P::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         P::RequestTimeout => StatusCode::REQUEST_TIMEOUT,

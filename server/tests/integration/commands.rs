@@ -21,7 +21,7 @@ fn what_is_set_wrong_stops_the_start_with_its_name() {
         ("KEYTURN_RETENTION", "7d", &["KEYTURN_RETENTION", "no such setting"]),
         ("KEYTURN_DATABASE_URL", "postgres://localhost/keyturn", &["KEYTURN_DATABASE_URL", "SQLite only"]),
         ("KEYTURN_LEASE", "soon", &["KEYTURN_LEASE"]),
-        ("KEYTURN_CATALOG", "/nowhere", &["KEYTURN_CATALOG", "no folder"]),
+        ("KEYTURN_CATALOG", "no-such-folder", &["KEYTURN_CATALOG", "no folder"]),
         ("KEYTURN_LISTEN", "192.0.2.1:1", &["KEYTURN_LISTEN"]),
         ("KEYTURN_SECRET_KEY_FILE", "/dev/null/key", &["KEYTURN_SECRET_KEY_FILE"]),
     ];

@@ -98,7 +98,12 @@ impl Portal {
         let now = self.0.clock.now();
         if !bool::from(link.as_bytes().ct_eq(self.0.set_up_link.as_bytes())) {
             self.0.throttle.wrong_guess(from, now)?;
-            return Err(Error::new(ProblemKind::SetupDone, ProblemKind::SetupDone.help()));
+            let kind = if self.set_up_pending().await? {
+                ProblemKind::SetupLinkWrong
+            } else {
+                ProblemKind::SetupDone
+            };
+            return Err(Error::new(kind, kind.help()));
         }
         let team = Name::parse(team).map_err(|error| Error::field("/team", error))?;
         let new = self
