@@ -163,6 +163,8 @@ CREATE TABLE run (
     touched  INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX run_due ON run (due_at);
+-- What was begun comes before what was not: it may stand half-way, or somebody waits for it to be stopped.
+CREATE INDEX run_begun ON run (due_at) WHERE touched = 1 OR owner IS NOT NULL;
 
 CREATE TABLE event (
     request BLOB NOT NULL,

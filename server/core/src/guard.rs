@@ -87,10 +87,7 @@ pub(crate) fn replay(
     guard: &GuardSettings,
     now: Moment,
 ) -> Answered {
-    let ended = match request {
-        Some(request) => request.view.finished_at,
-        None => Some(claim.claimed_at),
-    };
+    let ended = ended(&claim, request);
     Answered {
         existing: claim.existing,
         replayed: true,
@@ -137,17 +134,31 @@ pub(crate) fn name_taken(holder: &NameHolder, wanted: &RequestView) -> Error {
     error.about(holder.request)
 }
 
-/// The claim of a scope, with the request that it is bound to.
+/// The claim of a scope, with the request that it is bound to; refused once the key's retention is over.
 pub(crate) async fn look_up(
     store: &dyn Store,
     scope: &Scope,
+    guard: &GuardSettings,
+    now: Moment,
 ) -> Result<Option<(Claim, Option<StoredRequest>)>> {
-    let Some(claim) = store.claim(scope).await? else {
-        return Ok(None);
-    };
+    let Some(claim) = store.claim(scope).await? else { return Ok(None) };
     let request = match claim.request {
         Some(id) => store.request(id).await?,
         None => None,
     };
+    if ended(&claim, request.as_ref()).is_some_and(|ended| ended.plus(guard.retention) <= now) {
+        return Err(Error {
+            request: claim.request,
+            ..Error::new(ProblemKind::KeyExpired, ProblemKind::KeyExpired.help())
+        });
+    }
     Ok(Some((claim, request)))
+}
+
+/// From when a key's retention counts: its request's final state, or at once where there is no request.
+fn ended(claim: &Claim, request: Option<&StoredRequest>) -> Option<Moment> {
+    match request {
+        Some(request) => request.view.finished_at,
+        None => Some(claim.claimed_at),
+    }
 }

@@ -108,11 +108,18 @@ pub(crate) async fn no_token_in_address(request: Request, next: Next) -> Respons
 }
 
 fn holds_token(uri: &Uri) -> bool {
-    // A token as the portal makes it: the prefix and 32 bytes in base64.
-    let is_token = |value: &str| value.len() == 46 && value.starts_with("kt_");
     super::query::pairs(uri).iter().any(|(name, value)| {
-        TOKEN_PARAMETERS.iter().any(|known| name.eq_ignore_ascii_case(known)) || is_token(value)
+        TOKEN_PARAMETERS.iter().any(|known| name.eq_ignore_ascii_case(known))
+            || looks_like_token(name)
+            || looks_like_token(value)
     })
+}
+
+/// Whether a text holds a token as the portal makes it: the prefix and 32 bytes in base64.
+fn looks_like_token(text: &str) -> bool {
+    let digits =
+        |rest: &str| rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || b"-_".contains(b)).count();
+    text.match_indices("kt_").any(|(at, prefix)| digits(&text[at + prefix.len()..]) >= 43)
 }
 
 #[cfg(test)]
@@ -143,9 +150,16 @@ mod tests {
     #[test]
     fn a_token_in_the_address_is_seen_under_any_name() {
         let token = format!("kt_{}", "a".repeat(43));
-        for query in
-            ["token=x", "access_token=x", "Access_Token=x", "a=1&api%5Fkey=x", &format!("key={token}")]
-        {
+        for query in [
+            "token=x",
+            "access_token=x",
+            "Access_Token=x",
+            "a=1&api%5Fkey=x",
+            &format!("key={token}"),
+            &token,
+            &format!("{token}=1"),
+            &format!("x=Bearer%20{token}%20"),
+        ] {
             let uri: Uri = format!("/api/v1/requests?{query}").parse().unwrap();
             assert!(holds_token(&uri), "{query}");
         }

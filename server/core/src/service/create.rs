@@ -263,7 +263,7 @@ impl Inner {
         waited: &mut bool,
     ) -> Result<Answered> {
         let store = self.store.as_ref();
-        if let Some((claim, request)) = guard::look_up(store, &arrived.scope).await? {
+        if let Some((claim, request)) = self.looked_up(&arrived.scope).await? {
             return self.repeat_create(claim, request, sent).await;
         }
         caller.must(TeamAct::Request, team)?;
@@ -291,7 +291,7 @@ impl Inner {
         match guard::submit(store, submission, self.settings.guard.wait).await? {
             Submitted::Repeat(_) => {
                 *waited = true;
-                let (claim, request) = guard::look_up(store, &scope).await?.ok_or_else(Error::not_found)?;
+                let (claim, request) = self.looked_up(&scope).await?.ok_or_else(Error::not_found)?;
                 self.repeat_create(claim, request, sent).await
             }
             Submitted::NameTaken(holder) => Err(guard::name_taken(&holder, &asked_for)),

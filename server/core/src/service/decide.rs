@@ -20,6 +20,7 @@ use serde_json::Value;
 impl Portal {
     /// Stops a request; stopping it again is no error.
     pub async fn cancel(&self, caller: &Caller, id: &str, arrival: Arrival, body: Bytes) -> Result<Answered> {
+        arrival.key()?;
         let body = object(&body, &[])?;
         self.0
             .decide(caller, id, arrival, body, Operation::Cancel, |request, _| Ok(Effect::Cancel(request)))
@@ -28,6 +29,7 @@ impl Portal {
 
     /// Opens the next attempt of a request that failed.
     pub async fn retry(&self, caller: &Caller, id: &str, arrival: Arrival, body: Bytes) -> Result<Answered> {
+        arrival.key()?;
         let body = object(&body, &[])?;
         let resource = ResourceId(self.0.ids.uuid(self.0.clock.now()));
         let effect = |request, _: &Object| Ok(Effect::Retry(request, resource));
@@ -44,6 +46,7 @@ impl Portal {
         arrival: Arrival,
         body: Bytes,
     ) -> Result<Answered> {
+        arrival.key()?;
         let body = object(&body, &["resolution", "force", "reason"])?;
         let effect = |request, body: &Object| {
             let resolution: Resolution = body

@@ -191,6 +191,11 @@ pub(crate) fn schema_digest(schema: &Value) -> String {
 }
 
 impl Inner {
+    /// The claim of a scope with its request, unless the key's retention is over.
+    pub(crate) async fn looked_up(&self, scope: &Scope) -> Result<Option<(Claim, Option<StoredRequest>)>> {
+        guard::look_up(self.store.as_ref(), scope, &self.settings.guard, self.clock.now()).await
+    }
+
     /// An arrival of this caller with a well-formed key.
     pub(crate) fn arrived(
         &self,
@@ -227,6 +232,8 @@ impl Inner {
                 }
             }
         }
+        // Of its own: a first that was told to come again may yet be written, under the ID it was sent with.
+        arrived.id = SubmissionId(self.ids.uuid(self.clock.now()));
         if self.arrivals.try_send(arrived).is_err() {
             tracing::warn!("the history of repeats is behind; one arrival was not written down");
         }
@@ -285,7 +292,7 @@ impl Inner {
         body: &Value,
         error: Error,
     ) -> Result<Answered> {
-        let result = match guard::look_up(self.store.as_ref(), &arrived.scope).await? {
+        let result = match self.looked_up(&arrived.scope).await? {
             Some((claim, request)) => self.repeat(claim, request.as_ref(), command, body),
             None => Err(error),
         };
@@ -302,7 +309,7 @@ impl Inner {
         waited: &mut bool,
     ) -> Result<Answered> {
         let store = self.store.as_ref();
-        if let Some((claim, request)) = guard::look_up(store, &submission.arrived.scope).await? {
+        if let Some((claim, request)) = self.looked_up(&submission.arrived.scope).await? {
             return self.repeat(claim, request.as_ref(), command, body);
         }
         may()?;
@@ -310,7 +317,7 @@ impl Inner {
         match guard::submit(store, submission, self.settings.guard.wait).await? {
             Submitted::Repeat(_) => {
                 *waited = true;
-                let (claim, request) = guard::look_up(store, &scope).await?.ok_or_else(Error::not_found)?;
+                let (claim, request) = self.looked_up(&scope).await?.ok_or_else(Error::not_found)?;
                 self.repeat(claim, request.as_ref(), command, body)
             }
             other => self.first(other),

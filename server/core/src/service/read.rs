@@ -4,7 +4,6 @@ use super::{Inner, Portal};
 use crate::{
     Caller, Error, Result,
     catalog::{Broken, Offering},
-    guard,
     store::{AuditEntry, ListScope, RequestList, Scope as KeyScope, StoredRequest, cursor},
 };
 use domain::{
@@ -132,7 +131,12 @@ fn shown(offering: &Offering) -> OfferingView {
 
 fn shown_broken(broken: &Broken, caller: &Caller) -> Option<OfferingView> {
     let id = Name::parse(&broken.id).ok()?;
-    let mistakes: Vec<String> = broken.mistakes.iter().map(ToString::to_string).collect();
+    // Where in the catalog, not where on the server.
+    let mistakes = broken.mistakes.iter().map(|mistake| {
+        let file = std::path::Path::new(&mistake.file).file_name().unwrap_or_default().to_string_lossy();
+        format!("{}/{file}:{}:{}: {}", broken.id, mistake.line, mistake.column, mistake.message)
+    });
+    let mistakes: Vec<String> = mistakes.collect();
     Some(OfferingView {
         resource_type: id.clone(),
         title: id.to_string(),
@@ -241,7 +245,7 @@ impl Portal {
         let key = SubmissionKey::parse(key)?;
         let team = self.0.visible_team(caller, team).await?;
         let scope = KeyScope { team: team.to_string(), principal: caller.id, key };
-        match guard::look_up(self.0.store.as_ref(), &scope).await? {
+        match self.0.looked_up(&scope).await? {
             Some((_, Some(request))) if caller.may(TeamAct::See, &request.view.team) => Ok(request.view),
             _ => Err(Error::not_found()),
         }

@@ -302,13 +302,22 @@ pub struct Ending {
     pub secret_names: Vec<String>,
     /// The secret outputs, sealed.
     pub secrets: Option<Vec<u8>>,
+    /// Texts that nobody may read in the request's history: a program may have written a secret before it was known.
+    pub scrubbed: Vec<String>,
 }
 
 impl Ending {
     /// An ending without outputs.
     #[must_use]
     pub fn without_outputs(state: RequestState, reason: Option<String>) -> Self {
-        Self { state, reason, outputs: Object::new(), secret_names: Vec::new(), secrets: None }
+        Self {
+            state,
+            reason,
+            outputs: Object::new(),
+            secret_names: Vec::new(),
+            secrets: None,
+            scrubbed: Vec::new(),
+        }
     }
 }
 
@@ -474,7 +483,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         entry: Option<EventEntry>,
         now: Moment,
     ) -> StoreResult<Held>;
-    /// Ends a run, and with it the request's attempt.
+    /// Ends a run, and with it the request's attempt. One that is to be canceled meanwhile is not ended as done: it is
+    /// given back, to be undone.
     async fn end_run(&self, hold: Hold, ending: Ending, now: Moment) -> StoreResult<Held>;
     /// When the next run is due, if any waits.
     async fn next_due(&self) -> StoreResult<Option<Moment>>;

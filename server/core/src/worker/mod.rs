@@ -18,6 +18,8 @@ use tokio_util::sync::CancellationToken;
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// How often the history of repeats is written.
 const WRITE_EVERY: Duration = Duration::from_millis(200);
+/// How often a write of arrivals is tried before they are given up, so that what waits stays bounded.
+const MOST_FAILURES: u32 = 60;
 /// How many arrivals one write takes.
 const WRITE_AT_ONCE: usize = 500;
 /// How often sessions that are over are removed, and how many at once.
@@ -88,24 +90,35 @@ async fn write_arrivals(
     shutdown: CancellationToken,
 ) {
     let mut batch = Vec::new();
+    let mut failures = 0;
     loop {
         tokio::select! {
             () = tokio::time::sleep(WRITE_EVERY) => {}
             () = shutdown.cancelled() => waiting.close(),
         }
-        while let Ok(arrived) = waiting.try_recv() {
+        while batch.len() < WRITE_AT_ONCE
+            && let Ok(arrived) = waiting.try_recv()
+        {
             batch.push(arrived);
-            if batch.len() == WRITE_AT_ONCE {
-                break;
-            }
         }
         if !batch.is_empty() {
-            let count = batch.len();
-            if let Err(error) = portal.store.record(std::mem::take(&mut batch)).await {
-                tracing::warn!(%error, count, "arrivals were not written into the history");
+            match portal.store.record(batch.clone()).await {
+                Ok(()) => {
+                    batch.clear();
+                    failures = 0;
+                }
+                Err(error) => {
+                    failures += 1;
+                    tracing::warn!(%error, count = batch.len(), failures, "arrivals are not yet in the history");
+                }
+            }
+            if failures == MOST_FAILURES {
+                tracing::error!(count = batch.len(), "arrivals were left out of the history");
+                batch.clear();
+                failures = 0;
             }
         }
-        if waiting.is_closed() && waiting.is_empty() {
+        if waiting.is_closed() && waiting.is_empty() && batch.is_empty() {
             return;
         }
     }

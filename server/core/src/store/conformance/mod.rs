@@ -232,6 +232,7 @@ promises! {
     a_run_belongs_to_one_worker_until_its_lease_ends
     a_worker_that_lost_its_lease_writes_nothing
     a_run_given_back_waits_for_its_time
+    what_was_begun_is_taken_before_what_was_not
     a_failed_create_frees_its_name_and_an_unknown_one_holds_it
     success_shows_outputs_and_keeps_secrets_sealed
     canceling_before_the_start_ends_it_at_once

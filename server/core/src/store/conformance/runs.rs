@@ -84,7 +84,10 @@ pub(super) async fn success_shows_outputs_and_keeps_secrets_sealed(bench: Bench)
         outputs: object(&json!({ "url": "x" })),
         secret_names: vec!["password".into()],
         secrets: Some(b"sealed".to_vec()),
+        scrubbed: vec!["hunter\"2".into()],
     };
+    let log = vec![EventEntry::Log { line: "made with hunter\"2".into() }];
+    bench.store.note(run.hold(), log, false, bench.now()).await.unwrap();
     bench.store.end_run(run.hold(), ending, bench.now()).await.unwrap();
     let request = bench.store.request(id).await.unwrap().unwrap().view;
     assert_eq!(
@@ -98,6 +101,8 @@ pub(super) async fn success_shows_outputs_and_keeps_secrets_sealed(bench: Bench)
         ("active", Some(b"sealed".as_slice()))
     );
     assert_eq!(bench.store.next_due().await.unwrap(), None, "nothing is left to do");
+    let history = bench.store.events(id, 0, 100).await.unwrap();
+    assert!(history.iter().any(|event| event.entry == EventEntry::Log { line: "made with ***".into() }));
 }
 
 pub(super) async fn canceling_before_the_start_ends_it_at_once(bench: Bench) {
@@ -129,11 +134,30 @@ pub(super) async fn canceling_a_started_run_tells_its_worker(bench: Bench) {
     bench.store.give_back(again.hold(), Intent::Cancel, later, true, None, now).await.unwrap();
     assert_eq!(bench.store.next_due().await.unwrap(), Some(later));
     let again = bench.taken("w", later).await;
-    bench.ended(again.hold(), RequestState::Succeeded, later).await;
-    let late =
-        bench.store.submit(bench.decision(scope("c2"), Operation::Cancel, Effect::Cancel(id))).await.unwrap();
+    // A stop that was promised is kept, even where the work was done a moment before.
+    assert_eq!(bench.ended(again.hold(), RequestState::Succeeded, later).await, Held::Yes(Intent::Cancel));
+    assert_eq!(bench.state(id).await, RequestState::Running);
+    let undoing = bench.taken("w", later).await;
+    assert_eq!((undoing.intent, undoing.touched), (Intent::Cancel, true));
+    bench.ended(undoing.hold(), RequestState::Failed, later).await;
+    assert_eq!(bench.state(id).await, RequestState::Canceled);
+
+    let done = bench.created("done", "two").await;
+    let run = bench.taken("w", bench.now()).await;
+    bench.ended(run.hold(), RequestState::Succeeded, bench.now()).await;
+    let late = bench.decision(scope("c2"), Operation::Cancel, Effect::Cancel(done));
+    let late = bench.store.submit(late).await.unwrap();
     assert!(matches!(late, Submitted::Undecidable(RequestState::Succeeded)));
     assert!(bench.claim("c2").await.is_none());
+}
+
+pub(super) async fn what_was_begun_is_taken_before_what_was_not(bench: Bench) {
+    let begun = bench.created("begun", "begun").await;
+    let now = bench.now();
+    bench.taken("w1", now).await;
+    bench.created("fresh", "fresh").await;
+    let next = bench.taken("w2", now.plus(LEASE)).await;
+    assert_eq!(next.request.view.id, begun, "though its lease ended after the other was queued");
 }
 
 pub(super) async fn a_retry_opens_the_next_attempt_and_reserves_the_name_again(bench: Bench) {

@@ -290,7 +290,7 @@ async fn revoke(
     Ok(Decided::Done {
         answer: Answer::empty(),
         request: None,
-        existing: revoked.is_some(),
+        existing: false,
         act: "token_revoke",
         target: id.to_string(),
     })

@@ -266,6 +266,7 @@ impl Store for Sqlite {
             }))
             .await?;
         self.changes.changed(hold.request);
+        self.changes.work_waits();
         Ok(still)
     }
 

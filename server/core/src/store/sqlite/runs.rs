@@ -13,7 +13,7 @@ use uuid::Uuid;
 /// How long a request's history may grow before further log lines are dropped.
 const MOST_EVENTS: i64 = 10_000;
 
-/// Takes the run that has been due longest.
+/// Takes the run that has been due longest; what was begun before comes first, or a long queue would keep it waiting.
 pub(super) async fn take(
     connection: &mut SqliteConnection,
     owner: &str,
@@ -22,7 +22,10 @@ pub(super) async fn take(
 ) -> StoreResult<Option<Run>> {
     let taken = sqlx::query(
         "UPDATE run SET owner = $1, fence = fence + 1, due_at = $2
-          WHERE request = (SELECT request FROM run WHERE due_at <= $3 ORDER BY due_at LIMIT 1)
+          WHERE request = coalesce(
+                (SELECT request FROM run WHERE (touched = 1 OR owner IS NOT NULL) AND due_at <= $3
+                  ORDER BY due_at LIMIT 1),
+                (SELECT request FROM run WHERE due_at <= $3 ORDER BY due_at LIMIT 1))
       RETURNING request, fence, tries, intent, touched",
     )
     .bind(owner)
@@ -204,10 +207,25 @@ pub(super) async fn end(
     if still == Held::Lost {
         return Ok(still);
     }
+    let canceled = still == Held::Yes(Intent::Cancel);
+    if canceled && ending.state == RequestState::Succeeded {
+        // Somebody was told that it is being stopped, just before it was done. Its next hold undoes it.
+        let done = sqlx::query("UPDATE run SET owner = NULL, due_at = $1 WHERE request = $2")
+            .bind(now.millis())
+            .bind(hold.request.0)
+            .execute(connection)
+            .await?;
+        exactly_one(&done, "run")?;
+        return Ok(still);
+    }
+    let state = match ending.state {
+        RequestState::Failed if canceled => RequestState::Canceled,
+        state => state,
+    };
     let request = existing(connection, hold.request).await?;
     remove(connection, hold.request).await?;
-    set_state(connection, &request, ending.state, ending.reason.as_deref(), now).await?;
-    match ending.state {
+    set_state(connection, &request, state, ending.reason.as_deref(), now).await?;
+    match state {
         RequestState::Succeeded => succeed(connection, &request, ending, now).await?,
         RequestState::Failed | RequestState::Canceled => {
             end_life(connection, request.resource.0, now).await?;
@@ -240,6 +258,17 @@ async fn succeed(
         .execute(&mut *connection)
         .await?;
     exactly_one(&done, "request")?;
+    for secret in &ending.scrubbed {
+        // As it stands within the JSON of an entry. Most secrets were never written, so often no row is met.
+        let quoted = serde_json::to_string(secret).map_err(|error| StoreError::Corrupt(error.to_string()))?;
+        sqlx::query(
+            "UPDATE event SET entry = replace(entry, $1, '***') WHERE request = $2 AND instr(entry, $1) > 0",
+        )
+        .bind(quoted.trim_matches('"'))
+        .bind(request.view.id.0)
+        .execute(&mut *connection)
+        .await?;
+    }
     let done = sqlx::query(
         "UPDATE resource SET state = 'active', outputs = $1, secret_names = $2, secrets = $3, updated_at = $4
           WHERE id = $5 AND ended_at IS NULL",
