@@ -4,3 +4,4 @@ mod catalog_change;
 mod history;
 mod refusals;
 mod repeats;
+mod retention;
