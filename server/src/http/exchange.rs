@@ -22,6 +22,7 @@ pub(crate) async fn follow(State(state): State<AppState>, request: Request, next
     let span = tracing::info_span!("exchange", id);
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let began = Instant::now();
+    let _in_progress = state.counters.began();
     let mut response = next.run(request).instrument(span.clone()).await;
     state.counters.responded(&response);
     let (status, millis) = (response.status().as_u16(), began.elapsed().as_millis());

@@ -5,7 +5,10 @@ use axum::response::Response;
 use portal::Answered;
 use std::{
     fmt::Write,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 /// Counts since the start of this server.
@@ -14,6 +17,17 @@ pub(crate) struct Counters {
     exchanges: [AtomicU64; 5],
     submissions: [AtomicU64; 3],
     refused: AtomicU64,
+    in_progress: Arc<AtomicU64>,
+}
+
+/// An exchange that has begun; it is over when this goes, also where its caller hung up.
+#[derive(Debug)]
+pub(crate) struct InProgress(Arc<AtomicU64>);
+
+impl Drop for InProgress {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 const OUTCOMES: [&str; 3] = ["first", "replayed", "existing"];
@@ -23,6 +37,12 @@ impl Counters {
     pub(crate) fn answered(&self, answered: &Answered) {
         let outcome = if answered.replayed { 1 } else { usize::from(answered.existing) * 2 };
         self.submissions[outcome].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// An exchange begins.
+    pub(crate) fn began(&self) -> InProgress {
+        self.in_progress.fetch_add(1, Ordering::Relaxed);
+        InProgress(Arc::clone(&self.in_progress))
     }
 
     /// An exchange ended with this response.
@@ -37,9 +57,9 @@ impl Counters {
     /// All of them as text.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
-        let mut family = |name: &str, help: &str, rows: &[(String, &AtomicU64)]| {
+        let mut family = |name: &str, kind: &str, help: &str, rows: &[(String, &AtomicU64)]| {
             // Writing to a String cannot fail.
-            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter");
+            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
             for (labels, count) in rows {
                 let _ = writeln!(text, "{name}{labels} {}", count.load(Ordering::Relaxed));
             }
@@ -48,7 +68,7 @@ impl Counters {
             .zip(&self.exchanges)
             .map(|(class, count)| (format!("{{class=\"{class}xx\"}}"), count))
             .collect();
-        family("keyturn_http_responses_total", "Responses by class of status.", &exchanges);
+        family("keyturn_http_responses_total", "counter", "Responses by class of status.", &exchanges);
         let submissions: Vec<_> = OUTCOMES
             .iter()
             .zip(&self.submissions)
@@ -56,13 +76,21 @@ impl Counters {
             .collect();
         family(
             "keyturn_submissions_total",
+            "counter",
             "Guarded submissions that were answered, by outcome.",
             &submissions,
         );
         family(
             "keyturn_refusals_total",
+            "counter",
             "Calls that were answered with a problem.",
             &[(String::new(), &self.refused)],
+        );
+        family(
+            "keyturn_http_requests_in_progress",
+            "gauge",
+            "Calls that have begun and are not answered yet, this one among them.",
+            &[(String::new(), &self.in_progress)],
         );
         text
     }

@@ -1,6 +1,6 @@
 //! The command line, and what stops a start.
 
-use super::support::{Home, Server, World, vm};
+use super::support::{Home, Server, World, eventually, vm};
 use serde_json::Value;
 use std::{os::unix::fs::PermissionsExt, process::Output};
 
@@ -157,7 +157,13 @@ async fn a_server_stops_in_good_order_whoever_still_listens() {
     let stream = world.ann.call("GET", &format!("/requests/{id}/events")).send().await.unwrap();
     let waiting = world.ann.call("GET", &format!("/requests/{id}")).header("Prefer", "wait=60").send();
     let waiting = tokio::spawn(waiting);
-    // The stream is open and has told that the run began, so the program is at work.
+    // The stream is open and the reader is heard; a call that is still on its way may well be turned away.
+    eventually("the waiting reader is heard", async || {
+        let metrics = world.ann.root("/metrics").await;
+        // The reader, and the one who asks this.
+        metrics.text().contains("keyturn_http_requests_in_progress 2").then_some(())
+    })
+    .await;
     world.server.stop();
     let told = stream.text().await.unwrap();
     assert!(told.contains("event: state"), "{told}");
