@@ -55,6 +55,31 @@ async fn a_login_makes_a_session_that_script_cannot_read() {
 }
 
 #[tokio::test]
+async fn a_form_sent_again_after_the_catalog_changed_is_still_a_repeat() {
+    let home = Home::new(&[("KEYTURN_CATALOG", "catalog")]);
+    let folder = home.path().join("catalog/fast");
+    std::fs::create_dir_all(&folder).unwrap();
+    let sheet = include_str!("../catalog/fast/offering.yaml");
+    std::fs::write(folder.join("offering.yaml"), sheet).unwrap();
+    let mut world = World::at(home);
+    let mut browser = Browser::new(&world.server);
+    browser.log_in("ann", PASSWORD).await;
+    let id = hidden(&browser.get("/offerings/fast/new").await.is(200), "request_id");
+    let form = [("request_id", id.as_str()), ("team", "alpha"), ("name", "vm-one"), ("p.count", "3")];
+    let first = browser.post("/offerings/fast/new", &form).await.is(303);
+    world.kill();
+    // Gone from the catalog, and with it the types of its fields.
+    std::fs::remove_dir_all(&folder).unwrap();
+    world.restart();
+    let mut browser = Browser::new(&world.server);
+    browser.log_in("ann", PASSWORD).await;
+    let again = browser.post("/offerings/fast/new", &form).await.is(303);
+    let place = first.header("location").unwrap();
+    assert_eq!(again.header("location").unwrap(), format!("{place}?repeat=1"));
+    assert_eq!(world.count().await, 1);
+}
+
+#[tokio::test]
 async fn a_double_click_makes_one_request() {
     let world = World::start();
     let mut browser = Browser::new(&world.server);

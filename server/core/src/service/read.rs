@@ -182,6 +182,37 @@ impl Portal {
             .ok_or_else(Error::not_found)
     }
 
+    /// The offering as it stood when the first submission with the caller's own key was accepted, so that a form is typed
+    /// then and later alike; nothing where there was no such submission.
+    pub async fn offering_at_first(
+        &self,
+        caller: &Caller,
+        team: &str,
+        key: &[u8],
+    ) -> Result<Option<OfferingView>> {
+        let Ok(key) = SubmissionKey::parse(key) else { return Ok(None) };
+        let Ok(team) = self.0.visible_team(caller, team).await else { return Ok(None) };
+        let store = &self.0.store;
+        let scope = KeyScope { team: team.to_string(), principal: caller.id, key };
+        let Some(claim) = store.claim(&scope).await? else { return Ok(None) };
+        let (Some(request), Some(digest)) = (claim.request, claim.schema_digest) else { return Ok(None) };
+        let (request, schema) = (store.request(request).await?, store.schema(&digest).await?);
+        let (Some(request), Some(schema)) = (request, schema) else { return Ok(None) };
+        let view = request.view;
+        Ok(Some(OfferingView {
+            title: view.offering.to_string(),
+            id: view.offering,
+            description: String::new(),
+            category: String::new(),
+            version: view.offering_version,
+            resource_type: view.resource_type,
+            parameters: serde_json::from_str(&schema).map_err(Error::internal)?,
+            guard: OfferingGuardView { max_tries: 0, timeout_seconds: 0 },
+            available: false,
+            problem: None,
+        }))
+    }
+
     /// One request.
     pub async fn request(&self, caller: &Caller, id: &str) -> Result<RequestView> {
         Ok(self.0.visible_request(caller, id).await?.view)

@@ -57,7 +57,12 @@ pub(super) async fn send(
         sessions::keep(&state, &posted.session, posted.path(), fresh).await?;
         return Ok(see_other(posted.path()));
     }
-    let offering = state.portal.offering(&caller, &id)?;
+    let key = posted.field(if posted.fields.contains_key(FRESH) { FRESH } else { KEY });
+    let first = state.portal.offering_at_first(&caller, posted.field("team"), key.as_bytes());
+    let offering = match first.await?.filter(|offering| offering.id.as_str() == id) {
+        Some(offering) => offering,
+        None => state.portal.offering(&caller, &id)?,
+    };
     let values: Values = posted.fields.clone();
     let body = match outgoing::body(&offering, &values) {
         Ok(body) => serde_json::to_vec(&body).map_err(|error| Refusal(portal::Error::internal(error)))?,
