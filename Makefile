@@ -23,8 +23,21 @@ help: ## This list
 run: build ## Build in release and serve on 127.0.0.1:3000 with SQLite and the sample catalog
 	@exec "$${CARGO_TARGET_DIR:-target}/release/keyturn" serve
 
+# Cargo knows what to compile again, but the wasm would be optimised and compressed anew each time, which takes minutes.
+# The stamp is older than whatever changed after the last good build began; a file that went away leaves a newer folder.
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+BUILT := $(TARGET)/release/.built
+SOURCES := app server migrations style Cargo.toml Cargo.lock Makefile .ci
+
 build: tools ## Build both halves in release
-	@$(PHASE) 'release build' cargo leptos build --release --precompress
+	@if [ -e $(BUILT) ] && [ -x $(TARGET)/release/keyturn ] && [ -e target/site/pkg/keyturn.wasm ] \
+	    && [ -z "$$(find $(SOURCES) -newer $(BUILT) -print -quit)" ]; then \
+	    echo '<== release build: nothing changed'; \
+	else \
+	    mkdir -p $(TARGET)/release && touch $(BUILT).new \
+	    && $(PHASE) 'release build' cargo leptos build --release --precompress \
+	    && mv $(BUILT).new $(BUILT); \
+	fi
 
 test: tools test-tools check-format lint-native lint-wasm test-rust build-dev test-browser ## Format, lints, Rust tests, wasm build, browser tests
 	@echo 'make test: all kinds of check passed'
