@@ -8,6 +8,9 @@ use serde_json::Value;
 /// The keyword by which an offering shows a parameter only while another has a certain value: `{"other": value}`.
 pub const VISIBLE_WHEN: &str = "x-visible-when";
 
+/// The keyword by which an offering says that a parameter cannot be changed once the resource is there.
+pub const IMMUTABLE: &str = "x-immutable";
+
 /// One input of a form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
@@ -25,6 +28,8 @@ pub struct Field {
     pub default: Option<Value>,
     /// The parameter and value that make this one appear.
     pub visible_when: Option<(String, Value)>,
+    /// Whether it stays as it was when the resource was made.
+    pub immutable: bool,
 }
 
 /// What goes into an input.
@@ -98,6 +103,7 @@ fn field(name: &str, property: &Value, required: bool) -> Field {
         required,
         default: property.get("default").cloned(),
         visible_when: visible_when(property),
+        immutable: is_immutable(property),
     }
 }
 
@@ -129,6 +135,12 @@ fn kind(property: &Value) -> FieldKind {
 fn visible_when(property: &Value) -> Option<(String, Value)> {
     let condition = property.get(VISIBLE_WHEN)?.as_object()?;
     condition.iter().next().map(|(name, value)| (name.clone(), value.clone()))
+}
+
+/// Whether the parameter of this schema stays as it was when the resource was made.
+#[must_use]
+pub fn is_immutable(property: &Value) -> bool {
+    property.get(IMMUTABLE) == Some(&Value::Bool(true))
 }
 
 /// Whether the parameter of this schema applies while the others have these values (defaults included).

@@ -3,6 +3,7 @@
 //! nothing in this room knows of databases, HTTP, processes or the time of day.
 
 pub mod backoff;
+pub mod change;
 pub mod command;
 pub mod correlation;
 pub mod form;

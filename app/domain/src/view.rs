@@ -1,6 +1,7 @@
 //! The shapes in which the portal shows requests, resources and the rest: the API's bodies, and what pages render.
 
 use crate::{
+    change::Changes,
     id::{PrincipalId, RequestId, ResourceId, SubmissionId, TokenId},
     name::Name,
     problem::RequestLink,
@@ -233,6 +234,12 @@ pub struct OfferingView {
     /// The JSON Schema (draft 2020-12) of its parameters.
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub parameters: Value,
+    /// Whether a resource's parameters can be changed once it is there; those marked `x-immutable` never can.
+    #[serde(default)]
+    pub updatable: bool,
+    /// What else can be done with a resource, by ID.
+    #[serde(default)]
+    pub actions: Vec<ActionView>,
     /// How the guard treats its submissions.
     pub guard: OfferingGuardView,
     /// Whether it can be requested now.
@@ -240,6 +247,25 @@ pub struct OfferingView {
     /// Why it cannot be requested, for administrators.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+}
+
+/// Something that an offering does with a resource that is there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ActionView {
+    /// Its ID, the last part of its address.
+    pub id: Name,
+    /// Its title.
+    pub title: String,
+    /// What it does.
+    pub description: String,
+    /// The JSON Schema (draft 2020-12) of its own parameters.
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub parameters: Value,
+    /// How it changes the resource's parameters, by their names: `{"set": "<its parameter>"}` or `{"add": "<its
+    /// parameter>"}`.
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub changes: Changes,
 }
 
 /// An offering's own guard policy.

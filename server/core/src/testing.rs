@@ -24,7 +24,7 @@ use domain::{
 };
 use serde_json::{Value, json};
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard},
     time::{Duration, Instant},
@@ -102,6 +102,8 @@ pub(crate) fn offering(id: &str, provisioner: Arc<dyn Provisioner>) -> Offering 
         max_tries: 2,
         timeout: Duration::from_mins(1),
         retry: Backoff { base: Duration::from_millis(1), cap: Duration::from_millis(5) },
+        updates: true,
+        actions: BTreeMap::new(),
         duplicate_window: None,
         quota_cost: 1,
         secret_outputs: BTreeSet::new(),

@@ -3,6 +3,7 @@
 //! A catalog never fails as a whole. A folder with a mistake becomes a broken entry that says what is wrong and where;
 //! the rest works.
 
+mod action;
 mod offering;
 mod sample;
 mod schema;
@@ -10,6 +11,7 @@ mod schema_check;
 mod sheet;
 mod yaml;
 
+pub use action::Action;
 pub use offering::{Offering, duration};
 pub use schema::ParameterSchema;
 

@@ -1,13 +1,13 @@
 //! One offering: what `offering.yaml` says, read and checked as a whole.
 
 use super::{
-    Mistake, OFFERING_FILE, ParameterSchema, schema_check,
+    Action, Mistake, OFFERING_FILE, ParameterSchema, action, schema_check,
     sheet::{Members, Sheet},
     yaml::{self, Kind, Node, Place},
 };
 use crate::provisioner::{
     Provisioner,
-    exec::{Exec, Site, variable},
+    exec::{Exec, PARAMETER, Site, variable},
     fake::Fake,
 };
 use domain::{
@@ -57,6 +57,10 @@ pub struct Offering {
     pub resource_type: Name,
     /// The schema of its parameters.
     pub schema: Arc<ParameterSchema>,
+    /// Whether its program can change what it made, as well as make and remove it.
+    pub(crate) updates: bool,
+    /// What else its program does with a thing that it made, by ID.
+    pub actions: BTreeMap<Name, Action>,
     /// How often a run is tried before it counts as failed.
     pub max_tries: u32,
     /// How long one run of its program may take.
@@ -74,6 +78,12 @@ pub struct Offering {
 }
 
 impl Offering {
+    /// Whether the parameters of its resources can be changed.
+    #[must_use]
+    pub fn updatable(&self) -> bool {
+        self.updates
+    }
+
     /// The offering as it travels.
     #[must_use]
     pub fn view(&self) -> OfferingView {
@@ -85,6 +95,8 @@ impl Offering {
             version: self.version.clone(),
             resource_type: self.resource_type.clone(),
             parameters: self.schema.value().clone(),
+            updatable: self.updates,
+            actions: self.actions.iter().map(|(id, action)| action.view(id)).collect(),
             guard: OfferingGuardView { max_tries: self.max_tries, timeout_seconds: self.timeout.as_secs() },
             available: true,
             problem: None,
@@ -140,6 +152,8 @@ const FIELDS: &[&str] = &[
     "version",
     "resource_type",
     "parameters",
+    "updates",
+    "actions",
     "guard",
     "quota",
     "approval",
@@ -174,7 +188,10 @@ fn read(
     });
     approval(sheet, &top);
     let secret_outputs = secret_outputs(sheet, &top);
-    let schema = parameters(sheet, &top);
+    let schema =
+        sheet.needed(&top, "parameters").and_then(|node| schema(sheet, node, "parameters", PARAMETER));
+    let updates = sheet.flag(&top, "updates");
+    let actions = action::read(sheet, &top, schema.as_ref());
     let provisioner = provisioner(sheet, &top, folder);
     let id = name.ok()?;
     let provisioner: Arc<dyn Provisioner> = match provisioner? {
@@ -191,6 +208,8 @@ fn read(
         description: description?.trim().to_owned(),
         category: category?.to_owned(),
         schema: Arc::new(schema?),
+        updates,
+        actions,
         max_tries: guard.max_tries,
         timeout: guard.timeout,
         retry: guard.retry,
@@ -318,28 +337,28 @@ fn secret_outputs(sheet: &mut Sheet, top: &Members<'_>) -> BTreeSet<String> {
     names
 }
 
-fn parameters(sheet: &mut Sheet, top: &Members<'_>) -> Option<ParameterSchema> {
-    let node = sheet.needed(top, "parameters")?;
+/// Reads a schema of parameters, which a program gets in variables with this prefix.
+pub(super) fn schema(sheet: &mut Sheet, node: &Node, what: &str, prefix: &str) -> Option<ParameterSchema> {
     let schema = node.value();
     let found = schema_check::mistakes(&schema);
     for (pointer, message) in &found {
         let shown = if pointer.is_empty() { String::new() } else { format!(" (at {pointer})") };
-        sheet.note(node.place_of(pointer), format!("parameters: {message}{shown}"));
+        sheet.note(node.place_of(pointer), format!("{what}: {message}{shown}"));
     }
-    variables(sheet, node, &schema);
+    variables(sheet, node, &schema, prefix);
     if !found.is_empty() {
         return None;
     }
-    ParameterSchema::compile(&schema).map_err(|why| sheet.note(node.place, format!("parameters: {why}"))).ok()
+    ParameterSchema::compile(&schema).map_err(|why| sheet.note(node.place, format!("{what}: {why}"))).ok()
 }
 
 /// Every parameter needs an environment variable of its own.
-fn variables(sheet: &mut Sheet, node: &Node, schema: &Value) {
+fn variables(sheet: &mut Sheet, node: &Node, schema: &Value, prefix: &str) {
     let mut taken: BTreeMap<String, &str> = BTreeMap::new();
     for name in schema.get("properties").and_then(Value::as_object).into_iter().flat_map(|known| known.keys())
     {
         let place = node.place_of(&format!("/properties/{}", name.replace('~', "~0").replace('/', "~1")));
-        match variable(name) {
+        match variable(prefix, name) {
             None => sheet.note(
                 place,
                 format!("the parameter {name:?} must be of letters, digits, `_`, `-` and `.`, at most 64"),

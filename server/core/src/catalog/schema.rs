@@ -89,6 +89,38 @@ impl ParameterSchema {
         }
     }
 
+    /// The names of the parameters that are not the same before and after although they cannot be changed.
+    #[must_use]
+    pub fn changed_immutables(&self, before: &Object, after: &Object) -> Vec<String> {
+        let known = self.value.get("properties").and_then(Value::as_object).into_iter().flatten();
+        known
+            .filter(|(name, property)| form::is_immutable(property) && before.get(*name) != after.get(*name))
+            .map(|(name, _)| name.clone())
+            .collect()
+    }
+
+    /// The schema of one parameter, where the schema names it.
+    pub(super) fn property(&self, name: &str) -> Option<&Value> {
+        self.value.get("properties")?.get(name)
+    }
+
+    /// Whether a parameter is always a whole number.
+    pub(super) fn is_whole(&self, name: &str) -> bool {
+        let property = self.property(name);
+        let is_whole = |schema: &Value| schema.get("type").and_then(Value::as_str) == Some("integer");
+        property.is_some_and(|found| is_whole(found) || target(&self.value, found).is_some_and(is_whole))
+    }
+
+    /// Whether a parameter that applies is always there: needed, or with a default.
+    pub(super) fn is_always_there(&self, name: &str) -> bool {
+        let needed = self.value.get("required").and_then(Value::as_array).into_iter().flatten();
+        let has_default = |schema: &Value| schema.get("default").is_some();
+        needed.into_iter().any(|needed| needed == name)
+            || self.property(name).is_some_and(|found| {
+                has_default(found) || target(&self.value, found).is_some_and(has_default)
+            })
+    }
+
     /// What a broken rule means, at the place where a form shows it.
     fn explain(&self, error: &ValidationError<'_>, parameters: &Value, errors: &mut Vec<FieldError>) {
         let at = error.instance_path().as_str();

@@ -4,7 +4,7 @@
 //! mistake, unless it begins with `x-`.
 
 use super::schema::{fill, options, short};
-use domain::form::VISIBLE_WHEN;
+use domain::form::{IMMUTABLE, VISIBLE_WHEN};
 use jsonschema::{ValidatorMap, error::ValidationErrorKind};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -130,6 +130,7 @@ fn walk(root: &Value, schema: &Value, at: &str, found: &mut Vec<Found>) {
             }
             "pattern" => pattern(value, here, found),
             VISIBLE_WHEN => {}
+            IMMUTABLE => immutable(value, at, here, found),
             word if ONE.contains(&word) => walk(root, value, &here, found),
             word if LIST.contains(&word) => {
                 for (n, part) in value.as_array().into_iter().flatten().enumerate() {
@@ -164,6 +165,15 @@ fn pattern(value: &Value, at: String, found: &mut Vec<Found>) {
     if options().build(&json!({"pattern": text})).is_err() {
         let hint = "the pattern is not a regular expression without look-around and back-references";
         found.push((at, hint.to_owned()));
+    }
+}
+
+/// Only a whole parameter is kept from being changed, not a part of one.
+fn immutable(value: &Value, at: &str, here: String, found: &mut Vec<Found>) {
+    if !value.is_boolean() {
+        found.push((here, format!("`{IMMUTABLE}` must be true or false")));
+    } else if at.strip_prefix("/properties/").is_none_or(|name| name.contains('/')) {
+        found.push((here, format!("`{IMMUTABLE}` belongs to a parameter itself, not to a part of one")));
     }
 }
 

@@ -82,6 +82,18 @@ impl Sheet {
         None
     }
 
+    /// True or false; false without it.
+    pub(super) fn flag(&mut self, members: &Members<'_>, name: &str) -> bool {
+        match members.get(name).map(|node| (node.place, &node.kind)) {
+            None => false,
+            Some((_, Kind::Bool(yes))) => *yes,
+            Some((place, _)) => {
+                self.note(place, format!("{name:?} must be true or false"));
+                false
+            }
+        }
+    }
+
     /// A whole number within bounds, or what holds without one.
     pub(super) fn number(
         &mut self,

@@ -1,6 +1,8 @@
 //! Catalogs as authors write them, right and wrong.
 
 use super::*;
+use domain::view::Object;
+use serde_json::{Value, json};
 use std::{fs, os::unix::fs::PermissionsExt};
 
 const GOOD: &str = "title: A thing
@@ -47,6 +49,11 @@ impl Shelf {
 
 fn site(data: &Path) -> Site {
     Site { guard: "/nonexistent/guard".into(), state: data.join("offerings") }
+}
+
+fn object(value: Value) -> Object {
+    let Value::Object(object) = value else { panic!("an object") };
+    object
 }
 
 fn name(text: &str) -> Name {
@@ -153,6 +160,128 @@ fn each_mistake_is_told_with_its_line_and_column() {
             "{new:?} should tell {line}:{column} {told:?}, told {mistakes:?}"
         );
         assert!(mistakes.iter().all(|(_, _, text)| text.len() < 600 && !text.contains('\n')), "{mistakes:?}");
+    }
+}
+
+const ACTIONS: &str = "updates: true
+actions:
+  add-disks:
+    title: Add disks
+    description: Adds disks.
+    parameters:
+      type: object
+      required: [count]
+      properties:
+        count: { type: integer, minimum: 1 }
+        to: { type: string }
+        half: { type: number }
+    changes:
+      disks: { add: count }
+      size: { set: to }
+  restart:
+    title: Restart
+";
+
+fn with_actions() -> String {
+    let more = "    size: { type: string, default: small }
+    disks: { type: integer, default: 1 }
+    spare: { type: integer }
+    zone: { type: string, x-immutable: true }";
+    GOOD.replace("    size: { type: string, default: small }", more) + ACTIONS
+}
+
+#[test]
+fn actions_are_read_with_their_schemas_and_what_they_change() {
+    let catalog = Shelf::with("thing", &with_actions()).load();
+    assert_eq!(catalog.broken(), []);
+    let thing = catalog.get(&name("thing")).unwrap();
+    assert!(thing.updatable());
+    let action = &thing.actions[&name("add-disks")];
+    let input = action.schema.normalise(object(json!({"count": 2}))).unwrap();
+    let desired = object(json!({"size": "small", "disks": 1}));
+    let after = domain::change::changed(&desired, &action.changes, &input).unwrap();
+    assert_eq!(json!(after), json!({"size": "small", "disks": 3}));
+    let restart = &thing.actions[&name("restart")];
+    assert!(restart.changes.is_empty() && restart.schema.normalise(Object::new()).is_ok());
+    assert!(restart.schema.normalise(object(json!({"now": true}))).is_err(), "nothing is ignored");
+    let view = json!(thing.view());
+    assert_eq!(view["updatable"], true);
+    assert_eq!(view["actions"][0]["id"], "add-disks");
+    assert_eq!(view["actions"][0]["parameters"]["properties"]["count"]["minimum"], 1);
+    assert_eq!(view["actions"][0]["changes"], json!({"disks": {"add": "count"}, "size": {"set": "to"}}));
+    assert!(
+        !Shelf::with("thing", GOOD).load().get(&name("thing")).unwrap().updatable(),
+        "only where it is said"
+    );
+}
+
+#[test]
+fn what_cannot_be_changed_is_known_by_name() {
+    let catalog = Shelf::with("thing", &with_actions()).load();
+    let schema = &catalog.get(&name("thing")).unwrap().schema;
+    let changed = |before, after| schema.changed_immutables(&object(before), &object(after));
+    assert!(changed(json!({"zone": "a", "size": "s"}), json!({"zone": "a", "size": "l"})).is_empty());
+    for (before, after) in [
+        (json!({"zone": "a"}), json!({"zone": "b"})),
+        (json!({"zone": "a"}), json!({})),
+        (json!({}), json!({"zone": "a"})),
+    ] {
+        assert_eq!(changed(before, after), ["zone"]);
+    }
+}
+
+/// Each row as above, for the offering with actions; lines are counted from `updates` as 1.
+#[test]
+fn each_mistake_in_an_action_is_told_with_its_line_and_column() {
+    for (old, new, line, column, told) in [
+        ("updates: true", "updates: yes", 1, 10, "must be true or false"),
+        ("actions:", "actions: [a]\nother:", 2, 10, "a mapping from IDs to actions, not a list"),
+        ("  restart:", "  delete:", 16, 3, "cannot be called \"delete\""),
+        ("  restart:", "  Re_start:", 16, 3, "an action's ID is a name"),
+        ("    title: Restart", "    titel: Restart", 17, 5, "no field \"titel\""),
+        ("    title: Restart", "    description: Again", 17, 5, "needs the field \"title\""),
+        (
+            "{ type: integer, minimum: 1 }",
+            "{ type: integer, minimun: 1 }",
+            10,
+            33,
+            "an action's parameters: \"minimun\"",
+        ),
+        ("        half:", "        'a b':", 12, 9, "must be of letters"),
+        ("        half:", "        t-o: {}\n        t_o:", 13, 9, "would both be KEYTURN_INPUT_T_O"),
+        ("disks: { add: count }", "disk: { add: count }", 14, 7, "the offering has no parameter \"disk\""),
+        ("disks: { add: count }", "zone: { set: to }", 14, 7, "cannot be changed"),
+        ("disks: { add: count }", "spare: { add: count }", 14, 7, "or with a default"),
+        ("size: { set: to }", "size: { add: count }", 15, 7, "of `type: integer`"),
+        ("{ add: count }", "{ add: counts }", 14, 21, "the action has no parameter \"counts\""),
+        ("{ add: count }", "{ add: half }", 14, 21, "must be of `type: integer`"),
+        ("{ add: count }", "{ add: count, set: to }", 14, 14, "exactly one of set and add"),
+        ("{ add: count }", "{ take: count }", 14, 16, "no field \"take\""),
+        ("{ add: count }", "count", 14, 14, "a change must be a mapping"),
+        (
+            "zone: { type: string, x-immutable: true }",
+            "zone: { type: string, x-immutable: sure }",
+            -3,
+            27,
+            "true or false",
+        ),
+        (
+            "zone: { type: string,",
+            "zone: { type: object, properties: { a: { x-immutable: true } },",
+            -3,
+            46,
+            "belongs to a parameter itself",
+        ),
+    ] {
+        let yaml = with_actions();
+        assert!(yaml.contains(old), "{old}");
+        let start = yaml.lines().position(|line| line == "updates: true").unwrap();
+        let line = u64::try_from(i64::try_from(start).unwrap() + line).unwrap();
+        let mistakes = Shelf::with("thing", &yaml.replacen(old, new, 1)).mistakes();
+        assert!(
+            mistakes.iter().any(|(l, c, text)| (*l, *c) == (line, column) && text.contains(told)),
+            "{new:?} should tell {line}:{column} {told:?}, told {mistakes:?}"
+        );
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Inner, Portal};
 use crate::{
     Caller, Error, Result,
-    catalog::{Broken, Offering},
+    catalog::Broken,
     store::{AuditEntry, ListScope, RequestList, Scope as KeyScope, StoredRequest, cursor},
 };
 use domain::{
@@ -111,24 +111,6 @@ fn page_size(size: u32) -> Result<u32> {
     Err(Error::new(ProblemKind::InvalidQuery, "size: from 1 to 1000"))
 }
 
-fn shown(offering: &Offering) -> OfferingView {
-    OfferingView {
-        id: offering.id.clone(),
-        title: offering.title.clone(),
-        description: offering.description.clone(),
-        category: offering.category.clone(),
-        version: offering.version.clone(),
-        resource_type: offering.resource_type.clone(),
-        parameters: offering.schema.value().clone(),
-        guard: OfferingGuardView {
-            max_tries: offering.max_tries,
-            timeout_seconds: offering.timeout.as_secs(),
-        },
-        available: true,
-        problem: None,
-    }
-}
-
 fn shown_broken(broken: &Broken, caller: &Caller) -> Option<OfferingView> {
     let id = Name::parse(&broken.id).ok()?;
     // Where in the catalog, not where on the server.
@@ -145,6 +127,8 @@ fn shown_broken(broken: &Broken, caller: &Caller) -> Option<OfferingView> {
         category: "Unavailable".into(),
         version: String::new(),
         parameters: serde_json::json!({ "type": "object", "properties": {} }),
+        updatable: false,
+        actions: Vec::new(),
         guard: OfferingGuardView { max_tries: 0, timeout_seconds: 0 },
         available: false,
         problem: caller.is_admin().then(|| mistakes.join("\n")),
@@ -171,7 +155,7 @@ impl Portal {
     #[must_use]
     pub fn offerings(&self, caller: &Caller) -> Vec<OfferingView> {
         let broken = self.0.catalog.broken().iter().filter_map(|broken| shown_broken(broken, caller));
-        self.0.catalog.iter().map(|offering| shown(offering)).chain(broken).collect()
+        self.0.catalog.iter().map(|offering| offering.view()).chain(broken).collect()
     }
 
     /// One catalog entry.
@@ -207,6 +191,8 @@ impl Portal {
             version: view.offering_version,
             resource_type: view.resource_type,
             parameters: serde_json::from_str(&schema).map_err(Error::internal)?,
+            updatable: false,
+            actions: Vec::new(),
             guard: OfferingGuardView { max_tries: 0, timeout_seconds: 0 },
             available: false,
             problem: None,

@@ -24,7 +24,7 @@ const MAX_ALL: usize = 512 << 10;
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The prefix of a parameter's variable.
-const PARAMETER: &str = "KEYTURN_PARAM_";
+pub(crate) const PARAMETER: &str = "KEYTURN_PARAM_";
 
 /// The variables of a job.
 pub(super) fn of(job: &Job, state: &Path) -> Vec<(OsString, OsString)> {
@@ -46,7 +46,7 @@ pub(super) fn of(job: &Job, state: &Path) -> Vec<(OsString, OsString)> {
     set("KEYTURN_STATE_DIR", &state);
     let (mut left_out, mut all) = (Vec::new(), 0);
     for (name, value) in &job.parameters {
-        let Some(variable) = variable(name) else { continue };
+        let Some(variable) = variable(PARAMETER, name) else { continue };
         match carried(value) {
             Some(text) if all + text.len() <= MAX_ALL => {
                 all += text.len();
@@ -61,12 +61,15 @@ pub(super) fn of(job: &Job, state: &Path) -> Vec<(OsString, OsString)> {
     variables
 }
 
+/// The prefix of the variable of an action's own parameter.
+pub(crate) const INPUT: &str = "KEYTURN_INPUT_";
+
 /// The variable of a parameter; none for a name that no shell could spell.
-pub(crate) fn variable(parameter: &str) -> Option<String> {
+pub(crate) fn variable(prefix: &str, parameter: &str) -> Option<String> {
     let plain = parameter.len() <= 64
         && parameter.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
     let upper = || parameter.to_ascii_uppercase().replace(['-', '.'], "_");
-    (plain && !parameter.is_empty()).then(|| format!("{PARAMETER}{}", upper()))
+    (plain && !parameter.is_empty()).then(|| format!("{prefix}{}", upper()))
 }
 
 /// The value as a variable holds it; none if one cannot.

@@ -11,7 +11,7 @@ mod environment;
 mod log;
 
 use super::{Context, Job, Observation, Outcome, Provisioner, guard_process::GRACE};
-pub(crate) use environment::variable;
+pub(crate) use environment::{INPUT, PARAMETER, variable};
 
 use answer::{End, MAX_ANSWER, Run};
 use async_trait::async_trait;
