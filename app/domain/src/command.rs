@@ -10,6 +10,12 @@ use serde_json::{Map, Value};
 pub enum Operation {
     /// Make a new resource.
     Create,
+    /// Change what a resource is meant to be.
+    Update,
+    /// Remove a resource.
+    Delete,
+    /// Do with a resource what its offering defines.
+    Act,
     /// Stop a request.
     Cancel,
     /// Open the next attempt of a request that failed.
@@ -28,6 +34,9 @@ impl Operation {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Create => "create",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::Act => "act",
             Self::Cancel => "cancel",
             Self::Retry => "retry",
             Self::Resolve => "resolve",
@@ -42,16 +51,19 @@ impl Operation {
 pub struct Command {
     /// What is to be done.
     pub operation: Operation,
-    /// The request or token it is done to, if there is one already.
+    /// The request, token or resource (`team/type/name`) it is done to, if there is one already.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub target: Option<String>,
+    /// The ID of the offering's action.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub action: Option<String>,
     /// The catalog entry.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub offering: Option<Name>,
     /// The resource's name.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub name: Option<Name>,
-    /// Parameters after defaults, without nulls.
+    /// Parameters after defaults, without nulls; of an update its patch, in which a null removes.
     pub parameters: Map<String, Value>,
     /// Labels as sent.
     pub labels: Labels,
@@ -64,12 +76,13 @@ pub struct Command {
 }
 
 impl Command {
-    /// A command on something that exists: a request or a token.
+    /// A command on something that exists: a request, a token or a resource.
     #[must_use]
     pub fn on(operation: Operation, target: String, parameters: Map<String, Value>) -> Self {
         Self {
             operation,
             target: Some(target),
+            action: None,
             offering: None,
             name: None,
             parameters,
@@ -143,6 +156,7 @@ mod tests {
             Command { target: Some("y".into()), ..one.clone() },
             Command { name: None, ..one.clone() },
             Command { correlation_id: Some("c".into()), ..one.clone() },
+            Command { action: Some("restart".into()), ..one.clone() },
         ] {
             assert_ne!(one.canonical(), other.canonical());
         }

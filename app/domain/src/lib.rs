@@ -2,15 +2,18 @@
 //! the shapes in which the portal speaks of requests and resources. True for the browser and the server alike;
 //! nothing in this room knows of databases, HTTP, processes or the time of day.
 
+pub mod action;
 pub mod backoff;
 pub mod change;
 pub mod command;
 pub mod correlation;
+pub mod etag;
 pub mod form;
 pub mod id;
 pub mod json;
 pub mod key;
 pub mod label;
+pub mod merge;
 pub mod name;
 pub mod problem;
 pub mod role;

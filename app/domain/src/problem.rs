@@ -2,7 +2,7 @@
 //!
 //! What a problem means in HTTP is decided in one file of the server; this room only names and explains.
 
-use crate::id::RequestId;
+use crate::{id::RequestId, view::Object};
 use serde::{Deserialize, Serialize};
 
 macro_rules! problems {
@@ -61,6 +61,10 @@ problems! {
         "A resource of this type and name exists in the team with other parameters, or the name is reserved. Choose another name. Nothing was changed."
     DeletionInProgress "deletion-in-progress" "The name is still being given up"
         "A resource of this name is being deleted. Send the same submission again after the time in Retry-After."
+    PreconditionRequired "precondition-required" "Say which version you mean"
+        "A change of a resource's parameters needs the header If-Match with the ETag that the resource had when you looked at it, so that nobody's change is lost unseen. GET the resource, look, and send the change with its ETag; * is not enough. Nothing was changed and no key was used up."
+    PreconditionFailed "precondition-failed" "The resource has changed since you looked"
+        "If-Match names another version than the resource has now: somebody changed it meanwhile, or a change was taken back, or what was sent is no entity tag. Both versions are shown. GET the resource, look again, and send your change with the new ETag; the same key may be used. Nothing was changed."
     AlreadyDecided "already-decided" "This was decided otherwise"
         "The request is in a state in which this decision cannot be taken, or somebody decided differently before. Nothing was changed."
     NotAuthenticated "unauthenticated" "Who is asking?"
@@ -88,7 +92,7 @@ problems! {
     OfferingUnavailable "offering-unavailable" "The offering cannot be used at present"
         "The offering's folder in the catalog has a mistake, which administrators see. Nothing was changed; the same key may be used again."
     UnsupportedMediaType "unsupported-media-type" "The body must be JSON"
-        "Send Content-Type: application/json."
+        "Send Content-Type: application/json; for a PATCH, application/merge-patch+json or application/json."
     BodyTooLarge "body-too-large" "The body is too large"
         "A body has at most 1 MiB."
     RequestTimeout "request-timeout" "The body did not arrive in time"
@@ -157,6 +161,22 @@ pub struct Problem {
     /// The request that it is about, if the caller may see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<RequestLink>,
+    /// The version that was named and the one that there is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub versions: Option<Versions>,
+}
+
+/// Two versions of a resource that should have been one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Versions {
+    /// What `If-Match` named.
+    pub yours: String,
+    /// The resource's `ETag` now.
+    pub current: String,
+    /// What the resource is meant to be now.
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub parameters: Object,
 }
 
 impl Problem {

@@ -241,6 +241,7 @@ fn unfit(errors: Vec<FieldError>) -> Problem {
         errors,
         differs: Vec::new(),
         request: None,
+        versions: None,
     }
 }
 

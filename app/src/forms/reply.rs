@@ -91,6 +91,7 @@ fn plain(kind: ProblemKind, status: u16) -> Problem {
         errors: Vec::new(),
         differs: Vec::new(),
         request: None,
+        versions: None,
     }
 }
 

@@ -4,7 +4,7 @@ use domain::{
     id::RequestId,
     json::JsonError,
     key::KeyError,
-    problem::{FieldError, ProblemKind},
+    problem::{FieldError, ProblemKind, Versions},
 };
 use std::{fmt, time::Duration};
 
@@ -21,6 +21,8 @@ pub struct Error {
     pub differs: Vec<String>,
     /// The request that it is about, if the caller may see it.
     pub request: Option<RequestId>,
+    /// The version that was named and the one that there is.
+    pub versions: Option<Box<Versions>>,
     /// After what time the same submission may be sent again.
     pub retry_after: Option<Duration>,
     /// What the log may know and the caller may not.
@@ -37,6 +39,7 @@ impl Error {
             fields: Vec::new(),
             differs: Vec::new(),
             request: None,
+            versions: None,
             retry_after: None,
             context: None,
         }

@@ -57,6 +57,7 @@ pub(crate) fn created_by(view: &RequestView) -> Command {
     Command {
         operation: domain::command::Operation::Create,
         target: None,
+        action: None,
         offering: Some(view.offering.clone()),
         name: Some(view.name.clone()),
         parameters: view.parameters.clone(),

@@ -259,6 +259,7 @@ impl House {
         let view = self.view(id).await;
         Job {
             request_id: id,
+            made_by: id,
             correlation_id: view.correlation_id,
             attempt: view.attempt,
             team: view.team,
@@ -267,6 +268,9 @@ impl House {
             resource_type: view.resource_type,
             name: view.name,
             parameters: view.parameters,
+            previous: Object::new(),
+            input: Object::new(),
+            undo: false,
             outputs: view.outputs,
         }
     }

@@ -40,6 +40,7 @@ impl Refusal {
             errors: error.fields.clone(),
             differs: error.differs.clone(),
             request: error.request.map(RequestLink::to),
+            versions: error.versions.as_deref().cloned(),
         }
     }
 }
@@ -69,6 +70,8 @@ pub(crate) fn status(kind: ProblemKind) -> StatusCode {
         | P::AlreadyDecided
         | P::OfferingUnavailable => StatusCode::CONFLICT,
         P::KeyExpired => StatusCode::GONE,
+        P::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
+        P::PreconditionRequired => StatusCode::PRECONDITION_REQUIRED,
         P::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         P::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         P::KeyReused | P::InvalidParameters | P::UnknownOffering => StatusCode::UNPROCESSABLE_ENTITY,

@@ -5,15 +5,15 @@
 
 use super::{Context, Job, Observation, Outcome, Provisioner};
 use async_trait::async_trait;
-use domain::{id::RequestId, view::Object};
+use domain::{action::Kind, id::RequestId, view::Object};
 use serde_json::{Value, json};
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-/// What happens to the applies of a name.
+/// What happens to the jobs of a name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Behaviour {
     /// It succeeds at once.
@@ -58,7 +58,7 @@ impl Behaviour {
 /// One effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effect {
-    /// `apply` or `destroy`.
+    /// `apply`, `undo` or `destroy`.
     pub operation: &'static str,
     /// The request it was done for.
     pub request_id: RequestId,
@@ -66,11 +66,20 @@ pub struct Effect {
     pub attempt: u32,
 }
 
+/// What stands at a name.
+#[derive(Debug)]
+struct Thing {
+    owner: RequestId,
+    parameters: Object,
+    /// The actions that were done to it.
+    done: HashSet<RequestId>,
+}
+
 #[derive(Debug, Default)]
 struct State {
     behaviours: HashMap<String, Behaviour>,
     retried: HashMap<RequestId, u32>,
-    things: HashMap<String, RequestId>,
+    things: HashMap<String, Thing>,
     ledger: Vec<Effect>,
 }
 
@@ -79,7 +88,9 @@ struct State {
 pub struct Fake(Arc<Mutex<State>>);
 
 impl Fake {
-    /// Decides what happens to the applies of a name, whatever their parameters ask for.
+    /// Decides what happens to the jobs of a name, whatever their parameters ask for.
+    ///
+    /// `one` stands for making and changing it, `one/undo` for taking an update back, `one/delete` for removing it.
     pub fn behave(&self, name: &str, behaviour: Behaviour) {
         self.state().behaviours.insert(name.to_owned(), behaviour);
     }
@@ -93,12 +104,15 @@ impl Fake {
     /// How often it was done for a request.
     #[must_use]
     pub fn applied(&self, request_id: RequestId) -> usize {
+        self.count(request_id, "apply")
+    }
+
+    /// How often this was done for a request.
+    #[must_use]
+    pub fn count(&self, request_id: RequestId, operation: &str) -> usize {
         let state = self.state();
-        state
-            .ledger
-            .iter()
-            .filter(|effect| effect.request_id == request_id && effect.operation == "apply")
-            .count()
+        let is_meant = |effect: &&Effect| effect.request_id == request_id && effect.operation == operation;
+        state.ledger.iter().filter(is_meant).count()
     }
 
     /// How many things stand.
@@ -107,9 +121,21 @@ impl Fake {
         self.state().things.len()
     }
 
+    /// What the thing at a job's name is, if one stands there.
+    #[must_use]
+    pub fn parameters(&self, job: &Job) -> Option<Object> {
+        self.state().things.get(&place(job)).map(|thing| thing.parameters.clone())
+    }
+
     /// Puts a thing there that no request made.
     pub fn plant(&self, job: &Job, owner: RequestId) {
-        self.state().things.insert(place(job), owner);
+        let thing = Thing { owner, parameters: job.parameters.clone(), done: HashSet::new() };
+        self.state().things.insert(place(job), thing);
+    }
+
+    /// Takes a thing away behind the portal's back.
+    pub fn lose(&self, job: &Job) {
+        self.state().things.remove(&place(job));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -117,44 +143,53 @@ impl Fake {
     }
 
     fn behaviour(&self, job: &Job) -> Behaviour {
-        let told = self.state().behaviours.get(job.name.as_str()).cloned();
-        told.unwrap_or_else(|| Behaviour::asked(&job.parameters))
+        let told = |key: &str| self.state().behaviours.get(key).cloned();
+        match Kind::of(&job.action) {
+            Kind::Delete => told(&format!("{}/delete", job.name)).unwrap_or_default(),
+            Kind::Update if job.undo => told(&format!("{}/undo", job.name)).unwrap_or_default(),
+            Kind::Action => told(job.name.as_str()).unwrap_or_else(|| Behaviour::asked(&job.input)),
+            _ => told(job.name.as_str()).unwrap_or_else(|| Behaviour::asked(&job.parameters)),
+        }
     }
 
     fn take_effect(&self, job: &Job) -> Outcome {
         let mut state = self.state();
-        if state.things.get(&place(job)).is_some_and(|owner| *owner != job.request_id) {
-            return Outcome::Failed("something else stands at this name".to_owned());
+        let kind = Kind::of(&job.action);
+        let standing = state.things.get_mut(&place(job));
+        match (kind, standing) {
+            (Kind::Create, None) => {
+                let parameters = job.parameters.clone();
+                let thing = Thing { owner: job.made_by, parameters, done: HashSet::new() };
+                state.things.insert(place(job), thing);
+            }
+            (Kind::Delete, None) => return Outcome::Done(Object::new()),
+            (_, None) => return Outcome::Failed("it is not there".to_owned()),
+            (Kind::Delete, Some(thing)) if thing.owner != job.made_by => {
+                return Outcome::Done(Object::new());
+            }
+            (_, Some(thing)) if thing.owner != job.made_by => {
+                return Outcome::Failed("something else stands at this name".to_owned());
+            }
+            (Kind::Delete, Some(_)) => {
+                state.things.remove(&place(job));
+            }
+            (_, Some(thing)) => {
+                thing.parameters.clone_from(&job.parameters);
+                if kind == Kind::Action {
+                    thing.done.insert(job.request_id);
+                }
+            }
         }
-        state.things.insert(place(job), job.request_id);
-        state.ledger.push(Effect { operation: "apply", request_id: job.request_id, attempt: job.attempt });
-        Outcome::Done(outputs(job))
+        let operation = match kind {
+            Kind::Delete => "destroy",
+            _ if job.undo => "undo",
+            _ => "apply",
+        };
+        state.ledger.push(Effect { operation, request_id: job.request_id, attempt: job.attempt });
+        Outcome::Done(if kind == Kind::Delete { Object::new() } else { outputs(job) })
     }
-}
 
-fn place(job: &Job) -> String {
-    format!("{}/{}/{}", job.team, job.resource_type, job.name)
-}
-
-fn outputs(job: &Job) -> Object {
-    Object::from_iter([("address".to_owned(), json!(format!("{}.{}.test", job.name, job.team)))])
-}
-
-#[async_trait]
-impl Provisioner for Fake {
-    async fn observe(&self, job: &Job, _: &Context) -> Observation {
-        let behaviour = self.behaviour(job);
-        if matches!(behaviour, Behaviour::CannotTell | Behaviour::Unobservable) {
-            return Observation::CannotTell("it was asked not to know".to_owned());
-        }
-        match self.state().things.get(&place(job)) {
-            None => Observation::Absent,
-            Some(owner) if *owner == job.request_id => Observation::Ours(outputs(job)),
-            Some(_) => Observation::Foreign,
-        }
-    }
-
-    async fn apply(&self, job: &Job, context: &Context) -> Outcome {
+    async fn act(&self, job: &Job, context: &Context) -> Outcome {
         match self.behaviour(job) {
             Behaviour::Succeed => self.take_effect(job),
             Behaviour::SucceedAfter(span) => tokio::select! {
@@ -186,10 +221,47 @@ impl Provisioner for Fake {
             }
         }
     }
+}
 
-    async fn destroy(&self, job: &Job, _: &Context) -> Outcome {
+fn place(job: &Job) -> String {
+    format!("{}/{}/{}", job.team, job.resource_type, job.name)
+}
+
+fn outputs(job: &Job) -> Object {
+    Object::from_iter([("address".to_owned(), json!(format!("{}.{}.test", job.name, job.team)))])
+}
+
+#[async_trait]
+impl Provisioner for Fake {
+    async fn observe(&self, job: &Job, _: &Context) -> Observation {
+        let behaviour = self.behaviour(job);
+        if matches!(behaviour, Behaviour::CannotTell | Behaviour::Unobservable) {
+            return Observation::CannotTell("it was asked not to know".to_owned());
+        }
+        let state = self.state();
+        let Some(thing) = state.things.get(&place(job)) else { return Observation::Absent };
+        if thing.owner != job.made_by {
+            return Observation::Foreign;
+        }
+        let done = match Kind::of(&job.action) {
+            Kind::Create | Kind::Delete => true,
+            Kind::Update => thing.parameters == job.parameters,
+            Kind::Action => thing.done.contains(&job.request_id),
+        };
+        if done { Observation::Ours(outputs(job)) } else { Observation::Before(outputs(job)) }
+    }
+
+    async fn apply(&self, job: &Job, context: &Context) -> Outcome {
+        self.act(job, context).await
+    }
+
+    async fn destroy(&self, job: &Job, context: &Context) -> Outcome {
+        if Kind::of(&job.action) == Kind::Delete {
+            return self.act(job, context).await;
+        }
+        // A create that is taken back.
         let mut state = self.state();
-        if state.things.get(&place(job)) == Some(&job.request_id) {
+        if state.things.get(&place(job)).is_some_and(|thing| thing.owner == job.made_by) {
             state.things.remove(&place(job));
             state.ledger.push(Effect {
                 operation: "destroy",
@@ -218,6 +290,32 @@ mod tests {
         assert_eq!(fake.applied(job.request_id), 2, "a second effect is not hidden");
         assert!(matches!(fake.destroy(&job, &context).await, Outcome::Done(_)));
         assert_eq!(fake.things(), 0);
+    }
+
+    #[tokio::test]
+    async fn an_update_is_seen_undone_and_an_action_is_seen_done() {
+        let (fake, (context, _log)) = (Fake::default(), context());
+        let made = job("vm-one", json!({"size": "small"}));
+        fake.apply(&made, &context).await;
+        let mut update = Job { action: "update".into(), ..job("vm-two", json!({"size": "large"})) };
+        (update.made_by, update.name) = (made.request_id, made.name.clone());
+        assert!(matches!(fake.observe(&update, &context).await, Observation::Before(_)));
+        fake.apply(&update, &context).await;
+        assert!(matches!(fake.observe(&update, &context).await, Observation::Ours(_)));
+        let back = Job { undo: true, parameters: made.parameters.clone(), ..update.clone() };
+        assert!(matches!(fake.observe(&back, &context).await, Observation::Before(_)));
+        fake.apply(&back, &context).await;
+        assert_eq!(fake.parameters(&made), Some(made.parameters.clone()));
+        let action = Job { action: "restart".into(), ..back.clone() };
+        assert!(matches!(fake.observe(&action, &context).await, Observation::Before(_)));
+        let action = Job { undo: false, ..action };
+        fake.apply(&action, &context).await;
+        assert!(matches!(fake.observe(&action, &context).await, Observation::Ours(_)));
+        let delete = Job { action: "delete".into(), ..action };
+        assert!(matches!(fake.destroy(&delete, &context).await, Outcome::Done(_)));
+        assert_eq!(fake.observe(&update, &context).await, Observation::Absent);
+        let done: Vec<_> = fake.ledger().iter().map(|effect| effect.operation).collect();
+        assert_eq!(done, ["apply", "apply", "undo", "apply", "destroy"]);
     }
 
     #[tokio::test]

@@ -15,6 +15,8 @@ use tokio_util::sync::CancellationToken;
 pub struct Job {
     /// The request; every answer is keyed by it.
     pub request_id: RequestId,
+    /// The request that made the resource, whose mark the thing bears; for a create the request itself.
+    pub made_by: RequestId,
     /// Groups the request with its relatives.
     pub correlation_id: String,
     /// Which attempt this is, from 1.
@@ -29,8 +31,15 @@ pub struct Job {
     pub resource_type: Name,
     /// The resource's name.
     pub name: Name,
-    /// Parameters after defaults.
+    /// What the resource is meant to be once this job is done: all of its parameters, after defaults. Of a delete, what it
+    /// was.
     pub parameters: Object,
+    /// What it was before, by what was last carried out; nothing for a create.
+    pub previous: Object,
+    /// An action's own parameters.
+    pub input: Object,
+    /// Whether this takes an update back: `parameters` is what it was before, `previous` what the update asked for.
+    pub undo: bool,
     /// What an earlier run of this resource answered, secret outputs included.
     pub outputs: Object,
 }
@@ -63,9 +72,11 @@ pub struct Context {
 pub enum Observation {
     /// It is not there.
     Absent,
-    /// It is there and this request made it; here are its outputs.
+    /// It is there and ours, as the job asks for; here are its outputs.
     Ours(Object),
-    /// Something of that name is there, but this request did not make it.
+    /// It is there and ours, but what this update or action asks for is not done, or not to its end.
+    Before(Object),
+    /// Something of that name is there, but `made_by` did not make it.
     Foreign,
     /// It cannot be told at present.
     CannotTell(String),
@@ -86,14 +97,15 @@ pub enum Outcome {
     Stopped,
 }
 
-/// Makes, looks at and removes things of one kind.
+/// Makes, looks at, changes and removes things of one kind.
 #[async_trait]
 pub trait Provisioner: Send + Sync + std::fmt::Debug {
     /// Is it there, and is it ours?
     async fn observe(&self, job: &Job, context: &Context) -> Observation;
-    /// Bring it to what the job asks for. May be called again after any doubt, `observe` having come first.
+    /// Bring it to what the job asks for: make it, change it, or do the action with it. May be called again after any
+    /// doubt, `observe` having come first.
     async fn apply(&self, job: &Job, context: &Context) -> Outcome;
-    /// Remove whatever this request made; done as well when nothing is there.
+    /// Remove whatever `made_by` made; done as well when nothing is there.
     async fn destroy(&self, job: &Job, context: &Context) -> Outcome;
 }
 
@@ -111,6 +123,7 @@ pub(crate) mod tests {
         let Value::Object(parameters) = parameters else { panic!("parameters are an object") };
         Job {
             request_id: RequestId(uuid::Uuid::from_bytes(id)),
+            made_by: RequestId(uuid::Uuid::from_bytes(id)),
             correlation_id: "payment-ORD-123".to_owned(),
             attempt: 1,
             team: Name::parse("team-a").unwrap(),
@@ -119,6 +132,9 @@ pub(crate) mod tests {
             resource_type: Name::parse("vm").unwrap(),
             name: Name::parse(name).unwrap(),
             parameters,
+            previous: Object::new(),
+            input: Object::new(),
+            undo: false,
             outputs: Object::new(),
         }
     }

@@ -123,6 +123,7 @@ impl Sent {
             Some(parameters) if wrong.is_empty() => Ok(Command {
                 operation: Operation::Create,
                 target: None,
+                action: None,
                 offering,
                 name,
                 parameters,

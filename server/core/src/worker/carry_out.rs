@@ -105,7 +105,9 @@ impl Attempt<'_> {
                     self.step("adopt", &format!("taken as done without a look: {why}")).await?;
                     Verdict::There(Object::new())
                 }
-                Observation::Absent => Verdict::Unknown("There is nothing to adopt.".into()),
+                Observation::Absent | Observation::Before(_) => {
+                    Verdict::Unknown("There is nothing to adopt.".into())
+                }
                 Observation::Foreign => Verdict::Unknown(
                     "Something of this name is there, but this request did not make it.".into(),
                 ),
@@ -118,7 +120,7 @@ impl Attempt<'_> {
         if self.run.touched {
             match self.observe().await? {
                 Observation::Ours(outputs) => return Ok(Verdict::There(outputs)),
-                Observation::Absent => {}
+                Observation::Absent | Observation::Before(_) => {}
                 Observation::Foreign => return Ok(foreign()),
                 Observation::CannotTell(why) => return Ok(Verdict::LookAgain(why)),
             }
@@ -142,7 +144,7 @@ impl Attempt<'_> {
                 self.step("doubt", &why).await?;
                 Ok(match self.observe().await? {
                     Observation::Ours(outputs) => Verdict::There(outputs),
-                    Observation::Absent => Verdict::Again(why),
+                    Observation::Absent | Observation::Before(_) => Verdict::Again(why),
                     Observation::Foreign => foreign(),
                     Observation::CannotTell(why) => Verdict::LookAgain(why),
                 })
@@ -154,7 +156,7 @@ impl Attempt<'_> {
     async fn undo(&self, state: RequestState, reason: Option<String>) -> Result<Verdict, StoreError> {
         match self.observe().await? {
             Observation::Absent | Observation::Foreign => return Ok(Verdict::Gone(state, reason)),
-            Observation::Ours(_) | Observation::CannotTell(_) => {}
+            Observation::Ours(_) | Observation::Before(_) | Observation::CannotTell(_) => {}
         }
         if self.mark("destroy").await? == Held::Lost {
             return Ok(Verdict::Stopped);
@@ -180,6 +182,7 @@ impl Attempt<'_> {
         let detail = match &seen {
             Observation::Absent => "it is not there".to_owned(),
             Observation::Ours(_) => "it is there, made by this request".to_owned(),
+            Observation::Before(_) => "it is there, and this is not done yet".to_owned(),
             Observation::Foreign => "something of this name is there, made by somebody else".to_owned(),
             Observation::CannotTell(why) => format!("cannot tell: {why}"),
         };
@@ -243,6 +246,7 @@ impl Attempt<'_> {
         );
         Job {
             request_id: view.id,
+            made_by: view.id,
             correlation_id: view.correlation_id.clone(),
             attempt: view.attempt,
             team: view.team.clone(),
@@ -251,6 +255,9 @@ impl Attempt<'_> {
             resource_type: view.resource_type.clone(),
             name: view.name.clone(),
             parameters: view.parameters.clone(),
+            previous: Object::new(),
+            input: Object::new(),
+            undo: false,
             outputs,
         }
     }

@@ -79,7 +79,8 @@ fn meant(offering: &Offering, name: &str, parameters: Value) -> Job {
 fn stranger(job: &Job) -> Job {
     let mut id = *job.request_id.0.as_bytes();
     id[15] ^= 0x55;
-    Job { request_id: RequestId(uuid::Uuid::from_bytes(id)), ..job.clone() }
+    let id = RequestId(uuid::Uuid::from_bytes(id));
+    Job { request_id: id, made_by: id, ..job.clone() }
 }
 
 async fn observe(offering: &Offering, job: &Job) -> Observation {
