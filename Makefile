@@ -50,8 +50,8 @@ lint: tools check-format lint-native lint-wasm ## Only the format check and the 
 bench: tools ## Guarded submissions per second beside the bare database; judges nothing
 	@$(PHASE) 'benchmark' cargo bench --locked -p server
 
-campaign: tools ## The crash campaign of `make test`, longer: make campaign MINUTES=60
-	@KEYTURN_CAMPAIGN_MINUTES='$(MINUTES)' $(PHASE) 'crash campaign' cargo test --locked --release -p server --test integration campaign -- --nocapture
+campaign: tools ## Randomised histories under kills, as in `make test`, longer: make campaign MINUTES=30
+	@KEYTURN_CAMPAIGN_MINUTES='$(MINUTES)' $(PHASE) 'campaign' cargo test --locked --release -p server --test integration campaign -- --nocapture
 
 clean: ## Remove what was built here; tools and data stay
 	@rm -rf "$${CARGO_TARGET_DIR:-target}" end2end/node_modules end2end/test-results end2end/playwright-report

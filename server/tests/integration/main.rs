@@ -9,6 +9,8 @@ mod concurrent;
 mod create;
 mod events;
 mod forms;
+#[path = "../history/mod.rs"]
+mod history;
 mod input;
 mod lifecycle;
 mod names;

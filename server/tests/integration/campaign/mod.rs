@@ -1,7 +1,7 @@
 //! The real program, killed and starved: what was accepted happens once, and nothing is left running.
 
-mod crashes;
 mod disk;
+mod histories;
 mod orphans;
 
 use std::{

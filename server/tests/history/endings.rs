@@ -1,0 +1,111 @@
+//! What was accepted is there at the end, was made by one key, and came to the end it was asked for.
+
+use super::{Ask, Call, Case, Findings, Object, Outcome, Promise, Told};
+use std::collections::{BTreeSet, HashMap};
+
+pub(super) fn check(case: &Case<'_>, found: &mut Findings) {
+    let makers = makers(case, found);
+    for request in &case.history.end.requests {
+        if !makers.contains_key(request.id.as_str()) {
+            let (id, action, name) = (&request.id, &request.action, &request.name);
+            found.add(Promise::OneRequest, format!("request {id} ({action} {name}) was made by no key"));
+        }
+    }
+    for (call, told) in case.told() {
+        kept(case, call, told, found);
+    }
+    let cancels = cancels(case);
+    for request in &case.history.end.requests {
+        let fails = request.parameters.get("behaviour").is_some_and(|word| word == "fail");
+        let asked = if fails { "failed" } else { "succeeded" };
+        let cancels = cancels.get(request.id.as_str());
+        let right = match request.state.as_str() {
+            "canceled" => cancels.is_some(),
+            state => state == asked && !cancels.is_some_and(|certain| *certain),
+        };
+        if !right {
+            let (id, name, state) = (&request.id, &request.name, &request.state);
+            found.add(
+                Promise::RightEnd,
+                format!("request {id} ({name}) is {state}, asked for was {asked}; {cancels:?}"),
+            );
+        }
+    }
+}
+
+/// Which key made each request.
+fn makers<'a>(case: &Case<'a>, found: &mut Findings) -> HashMap<&'a str, &'a str> {
+    let mut makers: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+    let mut made: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+    for (call, told) in case.told() {
+        if call.ask.makes_a_request() && !told.existing {
+            makers.entry(&told.request).or_default().insert(&call.key);
+            made.entry(&call.key).or_default().insert(&told.request);
+        }
+    }
+    for (request, keys) in makers.iter().filter(|(_, keys)| keys.len() > 1) {
+        found.add(Promise::OneRequest, format!("request {request} was made by {keys:?}"));
+    }
+    for (key, requests) in made.iter().filter(|(_, requests)| requests.len() > 1) {
+        found.add(Promise::OneRequest, format!("{key} made {requests:?}"));
+    }
+    makers.into_iter().filter_map(|(request, keys)| Some((request, keys.into_iter().next()?))).collect()
+}
+
+/// The request of a success is there, and is what was asked for.
+fn kept(case: &Case<'_>, call: &Call, told: &Told, found: &mut Findings) {
+    let key = &call.key;
+    let Some(request) = case.requests.get(told.request.as_str()) else {
+        found.add(
+            Promise::NothingLost,
+            format!("{key} was told of request {}, which is not there", told.request),
+        );
+        return;
+    };
+    let fits = match &call.ask {
+        Ask::Cancel { request } => *request == told.request,
+        ask if told.existing => ask.name() == Some(&request.name),
+        Ask::Create { name, parameters } => {
+            request.action == "create" && request.name == *name && holds(&request.parameters, parameters)
+        }
+        Ask::Update { name, .. } => request.action == "update" && request.name == *name,
+        Ask::Delete { name } => request.action == "delete" && request.name == *name,
+        Ask::Add { name, .. } => {
+            request.name == *name && !["create", "update", "delete"].contains(&request.action.as_str())
+        }
+    };
+    if !fits {
+        found.add(
+            Promise::NothingLost,
+            format!("{key} ({:?}) was told of another request: {request:?}", call.ask),
+        );
+    }
+    if let Ask::Create { name, parameters } = &call.ask
+        && told.existing
+        && !case.about(name).any(|other| other.ask.changes())
+        && !holds(&request.parameters, parameters)
+    {
+        found.add(
+            Promise::NothingLost,
+            format!("{key} counts as there already, with other parameters: {request:?}"),
+        );
+    }
+}
+
+/// Whether everything that was sent stands in what is kept, which has defaults beside it.
+fn holds(kept: &Object, sent: &Object) -> bool {
+    sent.iter().all(|(name, value)| kept.get(name) == Some(value))
+}
+
+/// The requests that somebody tried to cancel, and whether that was accepted for certain.
+fn cancels<'a>(case: &Case<'a>) -> HashMap<&'a str, bool> {
+    let mut cancels: HashMap<&str, bool> = HashMap::new();
+    for call in &case.history.calls {
+        if let Ask::Cancel { request } = &call.ask
+            && !matches!(call.outcome, Outcome::Refused { .. })
+        {
+            *cancels.entry(request).or_default() |= call.told().is_some();
+        }
+    }
+    cancels
+}

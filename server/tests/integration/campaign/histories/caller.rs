@@ -1,0 +1,309 @@
+//! Callers: they carry their plans out, lose answers, send again, and write down all they asked and were told.
+
+use super::plan::{Deed, Delivery, Plan, Step, other_than, spelled};
+use crate::{
+    campaign::Dice,
+    history::{Ask, Call, Outcome, Resource, Sight, Told},
+    support::{ALPHA, Answer, Api},
+};
+use serde_json::{Value, json};
+use std::{
+    sync::{
+        Arc, Mutex, RwLock,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// How long a caller goes on with what gets no answer, or comes to no end.
+const PATIENCE: Duration = Duration::from_mins(2);
+/// How long a caller waits for one answer.
+const TIME_OUT: Duration = Duration::from_secs(10);
+
+/// A submission, whoever sends it.
+#[derive(Debug, Clone)]
+pub(super) struct Sent {
+    pub(super) key: String,
+    pub(super) ask: Ask,
+    pub(super) if_match: Option<String>,
+}
+
+/// What all callers have in common.
+pub(super) struct Field {
+    /// Where the servers are now, which changes with each start.
+    pub(super) portals: RwLock<Vec<Api>>,
+    pub(super) enough: AtomicBool,
+    clock: AtomicU64,
+    calls: Mutex<Vec<Call>>,
+    sights: Mutex<Vec<Sight>>,
+    sent: Mutex<Vec<Sent>>,
+    /// Requests that somebody was told of.
+    requests: Mutex<Vec<String>>,
+}
+
+impl Field {
+    pub(super) fn new(portals: Vec<Api>) -> Self {
+        Self {
+            portals: RwLock::new(portals),
+            enough: AtomicBool::new(false),
+            clock: AtomicU64::new(0),
+            calls: Mutex::default(),
+            sights: Mutex::default(),
+            sent: Mutex::default(),
+            requests: Mutex::default(),
+        }
+    }
+
+    fn tick(&self) -> u64 {
+        self.clock.fetch_add(1, Ordering::SeqCst)
+    }
+
+    fn portal(&self, dice: &mut Dice) -> Api {
+        let portals = self.portals.read().unwrap();
+        chosen(&portals, dice.next()).unwrap()
+    }
+
+    pub(super) fn calls(&self) -> Vec<Call> {
+        self.calls.lock().unwrap().clone()
+    }
+
+    pub(super) fn sights(&self) -> Vec<Sight> {
+        self.sights.lock().unwrap().clone()
+    }
+
+    /// Every key with every meaning it was sent with.
+    pub(super) fn sent(&self) -> Vec<Sent> {
+        self.sent.lock().unwrap().clone()
+    }
+}
+
+fn chosen<T: Clone>(among: &[T], pick: u64) -> Option<T> {
+    let length = u64::try_from(among.len()).unwrap();
+    (length > 0).then(|| among[usize::try_from(pick % length).unwrap()].clone())
+}
+
+/// One caller.
+pub(super) struct Caller {
+    plan: Plan,
+    /// For what no plan can hold: how often one must wait and where one turns to.
+    dice: Dice,
+    field: Arc<Field>,
+    who: u64,
+    keys: u64,
+}
+
+impl Caller {
+    pub(super) fn new(dice: &Dice, who: u64, field: Arc<Field>) -> Self {
+        Self { plan: Plan::of(dice, who), dice: dice.of(who + 1000), field, who, keys: 0 }
+    }
+
+    pub(super) async fn run(mut self) {
+        while !self.field.enough.load(Ordering::Relaxed) {
+            let step = self.plan.next();
+            let pause = step.pause;
+            self.take(step).await;
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    async fn take(&mut self, step: Step) {
+        if let Deed::Look(pick) = step.deed {
+            return self.look(pick).await;
+        }
+        let Some(sent) = self.chosen(&step.deed) else { return };
+        let outcome = match step.delivery {
+            Delivery::Once => self.send(&sent, TIME_OUT).await,
+            Delivery::Lost(after) => self.send(&sent, after).await,
+            Delivery::Twice => {
+                let mut other = Self {
+                    dice: self.dice.of(1),
+                    plan: Plan::of(&self.dice, 0),
+                    field: Arc::clone(&self.field),
+                    ..*self
+                };
+                tokio::join!(self.send(&sent, TIME_OUT), other.send(&sent, TIME_OUT)).0
+            }
+        };
+        let outcome =
+            if step.insists && outcome == Outcome::Unknown { self.insist(&sent).await } else { outcome };
+        if let Outcome::Told(told) = outcome
+            && step.waits
+        {
+            self.until_ended(&told.request).await;
+        }
+    }
+
+    /// What a deed comes to now, if there is anything to do it with.
+    fn chosen(&mut self, deed: &Deed) -> Option<Sent> {
+        let before = |pick| chosen(&self.field.sent.lock().unwrap(), pick);
+        let sent = match deed {
+            Deed::Again(pick) => return before(*pick),
+            Deed::Other(pick) => {
+                let first = before(*pick)?;
+                Sent { ask: other_than(&first.ask, *pick), ..first }
+            }
+            Deed::Ask(ask) => self.with_fresh_key(ask.clone()),
+            Deed::Cancel(pick) => {
+                let requests = self.field.requests.lock().unwrap();
+                // Mostly one of the newest, since older ones have come to their end.
+                let newest = &requests[requests.len().saturating_sub(12)..];
+                let request = chosen(newest, *pick)?;
+                drop(requests);
+                self.with_fresh_key(Ask::Cancel { request })
+            }
+            Deed::Look(_) => return None,
+        };
+        self.field.sent.lock().unwrap().push(sent.clone());
+        Some(sent)
+    }
+
+    fn with_fresh_key(&mut self, ask: Ask) -> Sent {
+        self.keys += 1;
+        Sent { key: format!("key-{}-{}", self.who, self.keys), ask, if_match: None }
+    }
+
+    /// Sends once, waits for the answer as long as said, and writes down what came of it.
+    pub(super) async fn send(&mut self, sent: &Sent, patience: Duration) -> Outcome {
+        let portal = self.field.portal(&mut self.dice);
+        let call = call(&portal, sent, &mut self.dice).timeout(TIME_OUT);
+        let began = self.field.tick();
+        // A call that is dropped closes its connection.
+        let outcome = match tokio::time::timeout(patience, Answer::try_of(call)).await {
+            Ok(Ok(answer)) => judged(&answer),
+            _ => Outcome::Unknown,
+        };
+        let ended = self.field.tick();
+        let Sent { key, ask, if_match } = sent.clone();
+        if let Outcome::Told(told) = &outcome
+            && !told.replayed
+        {
+            self.field.requests.lock().unwrap().push(told.request.clone());
+        }
+        self.field.calls.lock().unwrap().push(Call {
+            began,
+            ended,
+            key,
+            ask,
+            if_match,
+            outcome: outcome.clone(),
+        });
+        outcome
+    }
+
+    /// Sends until there is an answer of the portal's own.
+    pub(super) async fn insist(&mut self, sent: &Sent) -> Outcome {
+        let (end, mut wait) = (Instant::now() + PATIENCE, 20);
+        loop {
+            let outcome = self.send(sent, TIME_OUT).await;
+            if outcome != Outcome::Unknown {
+                return outcome;
+            }
+            assert!(Instant::now() < end, "no answer for {sent:?}");
+            tokio::time::sleep(Duration::from_millis(self.dice.below(wait))).await;
+            wait = (wait * 2).min(500);
+        }
+    }
+
+    /// Asks until the request has come to its end.
+    async fn until_ended(&mut self, id: &str) {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let portal = self.field.portal(&mut self.dice);
+            let call = portal.call("GET", &format!("/requests/{id}")).header("Prefer", "wait=2");
+            if let Ok(answer) = Answer::try_of(call.timeout(Duration::from_secs(5))).await
+                && answer.status != 503
+                && !answer.clone().is(200).json()["finished_at"].is_null()
+            {
+                return;
+            }
+            assert!(Instant::now() < end, "no end of {id}");
+            tokio::time::sleep(Duration::from_millis(self.dice.below(100))).await;
+        }
+    }
+
+    /// Looks at the resource that an earlier submission was about.
+    async fn look(&mut self, pick: u64) {
+        let sent = chosen(&self.field.sent.lock().unwrap(), pick);
+        let Some(name) = sent.and_then(|sent| name_of(&sent.ask).map(str::to_owned)) else { return };
+        let call =
+            self.field.portal(&mut self.dice).call("GET", &format!("/teams/alpha/resources/vm/{name}"));
+        let began = self.field.tick();
+        if let Ok(answer) = Answer::try_of(call.timeout(TIME_OUT)).await
+            && answer.status == 200
+        {
+            let (ended, seen) = (self.field.tick(), resource(&answer.json()));
+            self.field.sights.lock().unwrap().push(Sight { began, ended, seen });
+        }
+    }
+}
+
+fn name_of(ask: &Ask) -> Option<&str> {
+    match ask {
+        Ask::Create { name, .. }
+        | Ask::Update { name, .. }
+        | Ask::Add { name, .. }
+        | Ask::Delete { name } => Some(name),
+        Ask::Cancel { .. } => None,
+    }
+}
+
+/// A submission as a call of the API, in one of its spellings.
+fn call(portal: &Api, sent: &Sent, dice: &mut Dice) -> reqwest::RequestBuilder {
+    let resource = |name: &str| format!("/teams/alpha/resources/vm/{name}");
+    let (method, path, body) = match &sent.ask {
+        Ask::Create { name, parameters } => (
+            "POST",
+            ALPHA.to_owned(),
+            Some(json!({ "offering": "vm", "name": name, "parameters": parameters })),
+        ),
+        Ask::Update { name, patch } => ("PATCH", resource(name), Some(Value::from(patch.clone()))),
+        Ask::Add { name, count } => {
+            ("POST", format!("{}/actions/add", resource(name)), Some(json!({ "count": count })))
+        }
+        Ask::Delete { name } => ("DELETE", resource(name), None),
+        Ask::Cancel { request } => ("POST", format!("/requests/{request}/cancel"), None),
+    };
+    let key = if dice.below(2) == 0 { sent.key.clone() } else { format!("\"{}\"", sent.key) };
+    let mut call = portal.call(method, &path).header("Idempotency-Key", key);
+    if let Some(version) = &sent.if_match {
+        call = call.header("If-Match", version);
+    }
+    match body {
+        Some(body) => call.header("Content-Type", "application/json").body(spelled(&body, dice)),
+        None => call,
+    }
+}
+
+/// What an answer says of its call.
+fn judged(answer: &Answer) -> Outcome {
+    let body = answer.text();
+    let Ok(json) = serde_json::from_str::<Value>(&body) else {
+        return Outcome::Refused { status: answer.status, problem: format!("no JSON: {body}") };
+    };
+    let slug = json["type"].as_str().and_then(|kind| kind.strip_prefix("/problems/")).unwrap_or_default();
+    match (answer.status, slug) {
+        (200..300, _) => Outcome::Told(Told {
+            request: json["id"].as_str().unwrap_or_default().to_owned(),
+            head: format!("{:?}", (answer.lasting().0, answer.lasting().1)),
+            body,
+            replayed: answer.header("idempotency-replayed").is_some(),
+            existing: answer.header("keyturn-outcome") == Some("existing"),
+        }),
+        // There is no answer now; whether anything was done is not said.
+        (409, "idempotency-key-in-use") | (503, _) => Outcome::Unknown,
+        (status, slug) => Outcome::Refused { status, problem: slug.to_owned() },
+    }
+}
+
+/// A resource as the API shows it.
+pub(super) fn resource(shown: &Value) -> Resource {
+    let text = |value: &Value| value.as_str().unwrap_or_else(|| panic!("{shown}")).to_owned();
+    Resource {
+        life: text(&shown["id"]),
+        name: text(&shown["name"]),
+        version: shown["version"].as_i64().unwrap(),
+        deleting: shown["state"] == "deleting",
+        parameters: shown["parameters"].as_object().unwrap().clone(),
+        made_by: text(&shown["created_by"]["id"]),
+    }
+}

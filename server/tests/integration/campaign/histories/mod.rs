@@ -1,0 +1,201 @@
+//! Randomised histories: many callers at once, while servers are killed and started again. All they were told, and how
+//! things stand at the end, is then checked against the model of `history`.
+
+mod caller;
+mod plan;
+
+use super::{Dice, programs_of};
+use crate::{
+    history::{Ask, Effect, End, History, Outcome, Request, check},
+    support::{Api, SOON, World, eventually},
+};
+use caller::{Caller, Field, Sent, resource};
+use serde_json::Value;
+use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
+use std::{
+    collections::HashSet,
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+/// How often a server is killed at least.
+const KILLS: u32 = 42;
+/// How many call at once.
+const CALLERS: u64 = 12;
+/// How long all that was accepted may take to come to its end once everything stays up.
+const BOUND: Duration = Duration::from_mins(1);
+
+/// How long the faults go on at least.
+fn length() -> Duration {
+    let minutes = std::env::var("KEYTURN_CAMPAIGN_MINUTES").ok().map(|text| text.parse().unwrap());
+    Duration::from_secs(60 * minutes.unwrap_or(0))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_promises_hold_while_the_server_is_killed_again_and_again() {
+    let mut dice = Dice::thrown();
+    let seed = dice.clone();
+    let mut world = World::with(&[("KEYTURN_LEASE", "1s"), ("KEYTURN_LOG", "error")]);
+    let field = Arc::new(Field::new(vec![world.ann.clone()]));
+    let callers: Vec<_> =
+        (1..=CALLERS).map(|who| tokio::spawn(Caller::new(&seed, who, Arc::clone(&field)).run())).collect();
+
+    let (begun, long) = (Instant::now(), length());
+    let mut killed = 0;
+    while killed < KILLS || begun.elapsed() < long {
+        tokio::time::sleep(Duration::from_millis(dice.below(900))).await;
+        world.kill();
+        killed += 1;
+        if dice.below(4) == 0 {
+            // Also while it starts.
+            world.server.begin_and_kill(Duration::from_millis(dice.below(200))).await;
+            killed += 1;
+        }
+        world.restart();
+        *field.portals.write().unwrap() = vec![world.ann.clone()];
+        assert!(callers.iter().all(|caller| !caller.is_finished()), "a caller gave up");
+    }
+    field.enough.store(true, Ordering::Relaxed);
+    for caller in callers {
+        caller.await.unwrap();
+    }
+    let ledger = world.server.home.path().join("data/offerings/vm/ledger");
+    let history = healed(&seed, &field, &world.ada, &ledger).await;
+    println!("{killed} kills, {:.1} s; {}", begun.elapsed().as_secs_f64(), told(&history));
+    must_hold(&seed, &history);
+
+    let (taken_up, adopted) = interrupted(&world).await;
+    println!("{taken_up} runs were interrupted and taken up again, {adopted} of them after their effect");
+    assert!(taken_up > 0, "no kill met a run");
+    let home = world.server.home.path().to_owned();
+    eventually("nothing runs any more", async || programs_of(&home).is_empty().then_some(())).await;
+}
+
+/// Lets everything come to its end, sends every key once more before and after that, and tells how things stand then.
+async fn healed(seed: &Dice, field: &Arc<Field>, all_seeing: &Api, ledger: &Path) -> History {
+    // Whatever got lost arrives now or never.
+    all_again(seed, field, field.sent()).await;
+    settled(all_seeing).await;
+    // And once all is over, every key that was accepted still has its first answer.
+    let accepted = |sent: &Sent, calls: &HashSet<String>| calls.contains(&sent.key);
+    let told: HashSet<String> = field
+        .calls()
+        .into_iter()
+        .filter(|call| matches!(call.outcome, Outcome::Told(_)))
+        .map(|call| call.key)
+        .collect();
+    let again = field.sent().into_iter().filter(|sent| accepted(sent, &told)).collect();
+    all_again(seed, field, again).await;
+    let requests = settled(all_seeing).await;
+    let resources = all(all_seeing, "/teams/alpha/resources").await;
+    let end = End {
+        requests: requests.iter().map(request).collect(),
+        resources: resources.iter().map(resource).collect(),
+        ledger: effects(&std::fs::read_to_string(ledger).unwrap_or_default()),
+    };
+    History { calls: field.calls(), sights: field.sights(), end }
+}
+
+/// Sends all of these until each has an answer.
+async fn all_again(seed: &Dice, field: &Arc<Field>, sent: Vec<Sent>) {
+    let shares = usize::try_from(CALLERS).unwrap();
+    let tasks = (0..shares).map(|share| {
+        let mut caller = Caller::new(seed, u64::try_from(share).unwrap() + 2000, Arc::clone(field));
+        let mine: Vec<Sent> = sent.iter().skip(share).step_by(shares).cloned().collect();
+        tokio::spawn(async move {
+            for sent in mine {
+                caller.insist(&sent).await;
+            }
+        })
+    });
+    for task in tasks.collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+}
+
+/// Every row of a list.
+async fn all(api: &Api, path: &str) -> Vec<Value> {
+    let (mut rows, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = api.get(&format!("{path}?size=500{cursor}")).await.is(200).json();
+        rows.extend(page["results"].as_array().unwrap().iter().cloned());
+        let Some(next) = page["next"].as_str() else { return rows };
+        cursor = format!("&cursor={next}");
+    }
+}
+
+/// All requests, once every one has come to its end.
+async fn settled(api: &Api) -> Vec<Value> {
+    let end = Instant::now() + BOUND.max(SOON);
+    loop {
+        let requests = all(api, "/requests").await;
+        let open: Vec<&Value> = requests.iter().filter(|one| one["finished_at"].is_null()).collect();
+        if open.is_empty() {
+            return requests;
+        }
+        assert!(Instant::now() < end, "stuck: {open:?}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+fn request(shown: &Value) -> Request {
+    let text = |member: &str| shown[member].as_str().unwrap_or_else(|| panic!("{shown}")).to_owned();
+    Request {
+        id: text("id"),
+        action: text("action"),
+        name: text("name"),
+        state: text("state"),
+        parameters: shown["parameters"].as_object().unwrap().clone(),
+    }
+}
+
+/// The test offering's own ledger: `<deed> <request> <team>/<name> …`.
+fn effects(ledger: &str) -> Vec<Effect> {
+    let effect = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let name = words[2].strip_prefix("alpha/").unwrap().to_owned();
+        Effect { deed: words[0].to_owned(), request: words[1].to_owned(), name }
+    };
+    ledger.lines().map(effect).collect()
+}
+
+/// What a history is made of, in short.
+fn told(history: &History) -> String {
+    let count = |fits: fn(&Outcome) -> bool| history.calls.iter().filter(|call| fits(&call.outcome)).count();
+    let cancels = history.calls.iter().filter(|call| matches!(call.ask, Ask::Cancel { .. })).count();
+    format!(
+        "{} calls ({cancels} to cancel): {} told, {} refused, {} without an answer; {} looks, {} requests, {} effects",
+        history.calls.len(),
+        count(|outcome| matches!(outcome, Outcome::Told(_))),
+        count(|outcome| matches!(outcome, Outcome::Refused { .. })),
+        count(|outcome| *outcome == Outcome::Unknown),
+        history.sights.len(),
+        history.end.requests.len(),
+        history.end.ledger.len(),
+    )
+}
+
+/// Demands that no promise was broken; else the whole history is kept for whoever looks into it.
+#[track_caller]
+fn must_hold(seed: &Dice, history: &History) {
+    let found = check(history);
+    if !found.is_empty() {
+        let file = std::env::temp_dir().join(format!("keyturn-history-{}", seed.0));
+        std::fs::write(&file, format!("{history:#?}")).unwrap();
+        let (first, file) = (&found[..found.len().min(20)], file.display());
+        panic!("{} promises were broken; the history is in {file}; the first are {first:#?}", found.len());
+    }
+}
+
+/// How many creates were looked at for no other reason than that their holder had gone, and how many of them were found
+/// done.
+async fn interrupted(world: &World) -> (i64, i64) {
+    let options = SqliteConnectOptions::new().filename(world.server.home.database());
+    let mut database = options.connect().await.unwrap();
+    let looked = "SELECT count(DISTINCT request), count(DISTINCT iif(entry LIKE '%made by this request%', request, NULL))
+                    FROM event JOIN request ON request.id = event.request
+                   WHERE entry LIKE '%\"step\":\"observe\"%' AND parameters LIKE '%\"behaviour\":\"ok\"%'
+                     AND action = 'create' AND state = 'succeeded'";
+    sqlx::query_as(looked).fetch_one(&mut database).await.unwrap()
+}
