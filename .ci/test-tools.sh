@@ -1,7 +1,16 @@
 #!/usr/bin/env bash
-# Installs what only the tests need: a real Chromium and Playwright.
+# Installs what only the tests need: PostgreSQL's server programs, a real Chromium and Playwright.
 set -euo pipefail
 . "$(dirname "$0")/env.sh"
+
+# The programs only: tests run throw-away clusters, so the one that Debian would make and start is not wanted.
+if ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then
+    if [ -d /etc/postgresql-common ] || [ -w /etc ]; then
+        mkdir -p /etc/postgresql-common/createcluster.d
+        echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.d/keyturn-tests.conf
+    fi
+    system_packages postgresql
+fi
 
 # Debian's browser, not Playwright's own download, which not every machine can reach. A font, or pages have no letters.
 if [ ! -x /usr/bin/chromium ]; then

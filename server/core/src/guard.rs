@@ -20,7 +20,7 @@ const SOON: Duration = Duration::from_secs(1);
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         let kind = match error {
-            StoreError::Busy => ProblemKind::Busy,
+            StoreError::Busy | StoreError::Contended(_) => ProblemKind::Busy,
             StoreError::Unavailable(_) => ProblemKind::StoreUnavailable,
             StoreError::Corrupt(_) => return Error::internal(error),
         };

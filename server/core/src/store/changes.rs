@@ -11,7 +11,8 @@ const KEPT: usize = 4096;
 /// Tells of committed changes within this process.
 #[derive(Debug)]
 pub struct Changes {
-    requests: broadcast::Sender<RequestId>,
+    /// Nothing stands for any request.
+    requests: broadcast::Sender<Option<RequestId>>,
     work: Notify,
 }
 
@@ -25,7 +26,12 @@ impl Changes {
     /// Tells that a request changed.
     pub fn changed(&self, request: RequestId) {
         // Nobody listening is no error.
-        let _ = self.requests.send(request);
+        let _ = self.requests.send(Some(request));
+    }
+
+    /// Tells that any request may have changed.
+    pub fn anything_changed(&self) {
+        let _ = self.requests.send(None);
     }
 
     /// Tells that there is work to take.
@@ -47,7 +53,7 @@ impl Changes {
 
 /// Listens for changes.
 #[derive(Debug)]
-pub struct Listener(broadcast::Receiver<RequestId>);
+pub struct Listener(broadcast::Receiver<Option<RequestId>>);
 
 impl Listener {
     /// Waits until `request` may have changed, at most `up_to`.
@@ -55,7 +61,7 @@ impl Listener {
         let heard = async {
             loop {
                 match self.0.recv().await {
-                    Ok(changed) if changed == request => return,
+                    Ok(changed) if changed.is_none_or(|changed| changed == request) => return,
                     Ok(_) => {}
                     // Too far behind, or the store is gone: look again.
                     Err(_) => return,

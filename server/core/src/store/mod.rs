@@ -7,7 +7,11 @@ pub mod changes;
 #[cfg(test)]
 mod conformance;
 pub mod cursor;
+mod failure;
+pub mod postgres;
 pub mod sqlite;
+
+pub use failure::{StoreError, StoreResult};
 
 use crate::{answer::Answer, caller::Caller};
 use async_trait::async_trait;
@@ -25,23 +29,6 @@ use domain::{
 };
 use std::time::Duration;
 
-/// Why a store did not do what it was asked. In every case nothing of it was kept.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// The database cannot be reached, read or written.
-    #[error("the database is not available: {0}")]
-    Unavailable(String),
-    /// The queue before the database is full; nothing was taken in.
-    #[error("too many writes are waiting")]
-    Busy,
-    /// The database holds something that this version does not understand.
-    #[error("the database holds something unexpected: {0}")]
-    Corrupt(String),
-}
-
-/// What a store's calls give.
-pub type StoreResult<T> = Result<T, StoreError>;
-
 /// The team that stands in the scope of keys where no team is concerned.
 pub const NO_TEAM: &str = "-";
 
@@ -54,6 +41,14 @@ pub struct Scope {
     pub principal: PrincipalId,
     /// The sender's key.
     pub key: SubmissionKey,
+}
+
+impl Scope {
+    /// The order in which keys are locked and written.
+    #[must_use]
+    pub fn order(&self) -> (&str, PrincipalId, &str) {
+        (&self.team, self.principal, self.key.as_str())
+    }
 }
 
 /// What a claim remembers of a submission's meaning.
@@ -460,10 +455,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// One living resource.
     async fn resource(&self, team: &Name, kind: &str, name: &str) -> StoreResult<Option<StoredResource>>;
 
-    /// Takes a run that is due, for the length of a lease.
+    /// Takes a run that is due, for the length of a lease. Deadlines of runs are reckoned by the one clock that all
+    /// servers on a database share; where that is the database's own, `now` is only written into the history.
     async fn take_run(&self, owner: &str, now: Moment, lease: Duration) -> StoreResult<Option<Run>>;
-    /// Holds on to a run until `until`.
-    async fn renew(&self, hold: Hold, until: Moment) -> StoreResult<Held>;
+    /// Holds on to a run for another lease.
+    async fn renew(&self, hold: Hold, now: Moment, lease: Duration) -> StoreResult<Held>;
     /// Writes entries into the request's history; with `touched`, also that something outside may be changed from now.
     async fn note(
         &self,
@@ -472,13 +468,13 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         touched: bool,
         now: Moment,
     ) -> StoreResult<Held>;
-    /// Gives a run back, to be taken again at `due`; `failed_try` counts a try that ended without a result.
-    /// A wait until `due` is for who still means `meant`: where somebody decided otherwise meanwhile, it is due at once.
+    /// Gives a run back, to be taken again after `wait`; `failed_try` counts a try that ended without a result.
+    /// The wait is for who still means `meant`: where somebody decided otherwise meanwhile, it is due at once.
     async fn give_back(
         &self,
         hold: Hold,
         meant: Intent,
-        due: Moment,
+        wait: Duration,
         failed_try: bool,
         entry: Option<EventEntry>,
         now: Moment,

@@ -85,7 +85,7 @@ impl Attempt<'_> {
                 return self
                     .portal
                     .store
-                    .give_back(self.hold(), self.run.intent, now, false, Some(entry), now)
+                    .give_back(self.hold(), self.run.intent, Duration::ZERO, false, Some(entry), now)
                     .await;
             }
             // Not shut down and not lost: the request was canceled while its program ran.
@@ -325,10 +325,7 @@ impl Attempt<'_> {
             step: "retry".into(),
             detail: cut(&format!("again in {:.1} s: {why}", wait.as_secs_f64())),
         };
-        self.portal
-            .store
-            .give_back(self.hold(), self.run.intent, now.plus(wait), true, Some(entry), now)
-            .await
+        self.portal.store.give_back(self.hold(), self.run.intent, wait, true, Some(entry), now).await
     }
 
     fn success(&self, outputs: Object) -> Ending {

@@ -68,7 +68,7 @@ async fn renew(
         let left = stop_at.saturating_duration_since(Instant::now());
         listener.change_of(hold.request, wait.min(left)).await;
         let begun = Instant::now();
-        let renewal = portal.store.renew(hold, portal.clock.now().plus(lease));
+        let renewal = portal.store.renew(hold, portal.clock.now(), lease);
         // However long the database takes, the work does not go on past its lease.
         match tokio::time::timeout_at(stop_at, renewal).await {
             Ok(Ok(Held::Yes(intent))) => {

@@ -139,9 +139,9 @@ pub(super) async fn a_setting_is_set_once(bench: Bench) {
 
 pub(super) async fn what_is_kept_survives_reopening(bench: Bench) {
     let id = bench.created("k", "one").await;
-    let again = Sqlite::open(&bench.folder.path().join("keyturn.db")).await.unwrap();
+    let again = bench.place.open().await;
     assert_eq!(again.claim(&scope("k")).await.unwrap().unwrap().request, Some(id));
-    // Two servers on one file still make one request of one key.
+    // Two servers on one database still make one request of one key.
     let (here, there) =
         (bench.create(&scope("both"), "two", "small"), bench.create(&scope("both"), "two", "small"));
     let (here, there) = tokio::join!(bench.store.submit(here), again.submit(there));

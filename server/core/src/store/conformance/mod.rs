@@ -1,12 +1,14 @@
 //! Every promise of a store, as a test that runs on each of them.
 
+#[path = "../../../../tests/integration/support/cluster.rs"]
+mod cluster;
 mod keeping;
 mod runs;
 mod submissions;
 
 use super::{
     Arrived, Claim, Effect, Ending, Held, Hold, Intent, ListScope, Made, Meaning, NewPrincipal, RequestList,
-    Run, Scope, Store, StoredRequest, Submission, Submitted, sqlite::Sqlite,
+    Run, Scope, Store, StoredRequest, Submission, Submitted, postgres::Postgres, sqlite::Sqlite,
 };
 use crate::answer::{Answer, AnswerKind};
 use domain::{
@@ -38,14 +40,42 @@ const LEASE: Duration = Duration::from_secs(30);
 struct Bench {
     store: Arc<dyn Store>,
     next: AtomicU64,
-    folder: tempfile::TempDir,
+    place: Place,
+}
+
+/// Where a database is.
+enum Place {
+    Folder(tempfile::TempDir),
+    Address(String),
+}
+
+impl Place {
+    /// Opens the database there, as one more server does.
+    async fn open(&self) -> Arc<dyn Store> {
+        match self {
+            Self::Folder(folder) => Arc::new(Sqlite::open(&folder.path().join("keyturn.db")).await.unwrap()),
+            Self::Address(address) => Arc::new(Postgres::open(address).await.unwrap()),
+        }
+    }
 }
 
 impl Bench {
     async fn sqlite() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Sqlite::open(&folder.path().join("keyturn.db")).await.unwrap();
-        Self { store: Arc::new(store), next: AtomicU64::new(1), folder }
+        Self::at(Place::Folder(tempfile::tempdir().unwrap())).await
+    }
+
+    /// On PostgreSQL, where it is the database that tells the time: in this one, the time that a test says it is.
+    async fn postgres() -> Self {
+        let address = cluster::Cluster::shared().database().await;
+        let bench = Self::at(Place::Address(address.clone())).await;
+        let tell = "CREATE OR REPLACE FUNCTION keyturn_now(servers_own BIGINT) RETURNS BIGINT LANGUAGE sql STABLE AS
+                    $$ SELECT servers_own $$";
+        sqlx::query(tell).execute(&mut cluster::connect(&address).await).await.unwrap();
+        bench
+    }
+
+    async fn at(place: Place) -> Self {
+        Self { store: place.open().await, next: AtomicU64::new(1), place }
     }
 
     fn id(&self) -> Uuid {
@@ -216,6 +246,13 @@ macro_rules! promises {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $promise() {
                 super::$promise(super::Bench::sqlite().await).await;
+            })*
+        }
+
+        mod on_postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $promise() {
+                super::$promise(super::Bench::postgres().await).await;
             })*
         }
     };

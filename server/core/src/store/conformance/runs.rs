@@ -11,7 +11,7 @@ pub(super) async fn a_run_belongs_to_one_worker_until_its_lease_ends(bench: Benc
     let almost = at(now.plus(LEASE).millis() - 1);
     assert!(bench.store.take_run("w2", almost, LEASE).await.unwrap().is_none());
     // Renewed in time, it stays for another lease.
-    assert_eq!(bench.store.renew(run.hold(), almost.plus(LEASE)).await.unwrap(), Held::Yes(Intent::Apply));
+    assert_eq!(bench.store.renew(run.hold(), almost, LEASE).await.unwrap(), Held::Yes(Intent::Apply));
     assert!(bench.store.take_run("w2", now.plus(LEASE), LEASE).await.unwrap().is_none());
     assert_eq!(bench.store.note(run.hold(), Vec::new(), true, now).await.unwrap(), Held::Yes(Intent::Apply));
     let taken_over = bench.taken("w2", almost.plus(LEASE)).await;
@@ -26,10 +26,10 @@ pub(super) async fn a_worker_that_lost_its_lease_writes_nothing(bench: Bench) {
     let later = now.plus(LEASE);
     let good = bench.taken("w2", later).await.hold();
     let log = || vec![EventEntry::Log { line: "stale".into() }];
-    assert_eq!(bench.store.renew(lost, later.plus(LEASE)).await.unwrap(), Held::Lost);
+    assert_eq!(bench.store.renew(lost, later, LEASE).await.unwrap(), Held::Lost);
     assert_eq!(bench.store.note(lost, log(), true, later).await.unwrap(), Held::Lost);
     assert_eq!(
-        bench.store.give_back(lost, Intent::Apply, later, true, None, later).await.unwrap(),
+        bench.store.give_back(lost, Intent::Apply, Duration::ZERO, true, None, later).await.unwrap(),
         Held::Lost
     );
     assert_eq!(bench.ended(lost, RequestState::Failed, later).await, Held::Lost);
@@ -45,13 +45,14 @@ pub(super) async fn a_run_given_back_waits_for_its_time(bench: Bench) {
     bench.created("k", "one").await;
     let now = bench.now();
     let run = bench.taken("w1", now).await;
-    let due = now.plus(Duration::from_secs(5));
+    let wait = Duration::from_secs(5);
+    let due = now.plus(wait);
     assert_eq!(
-        bench.store.give_back(run.hold(), Intent::Apply, due, true, None, now).await.unwrap(),
+        bench.store.give_back(run.hold(), Intent::Apply, wait, true, None, now).await.unwrap(),
         Held::Yes(Intent::Apply)
     );
     // A renewal that was on its way when the run was given back counts no more.
-    assert_eq!(bench.store.renew(run.hold(), now.plus(LEASE)).await.unwrap(), Held::Lost);
+    assert_eq!(bench.store.renew(run.hold(), now, LEASE).await.unwrap(), Held::Lost);
     assert_eq!(bench.store.next_due().await.unwrap(), Some(due));
     assert!(bench.store.take_run("w2", at(due.millis() - 1), LEASE).await.unwrap().is_none());
     assert_eq!(bench.taken("w2", due).await.tries, 1);
@@ -124,14 +125,14 @@ pub(super) async fn canceling_a_started_run_tells_its_worker(bench: Bench) {
     bench.store.note(run.hold(), Vec::new(), true, now).await.unwrap();
     bench.store.submit(bench.decision(scope("c"), Operation::Cancel, Effect::Cancel(id))).await.unwrap();
     assert_eq!(bench.state(id).await, RequestState::Running, "until its worker has stopped it");
-    assert_eq!(bench.store.renew(run.hold(), now.plus(LEASE)).await.unwrap(), Held::Yes(Intent::Cancel));
+    assert_eq!(bench.store.renew(run.hold(), now, LEASE).await.unwrap(), Held::Yes(Intent::Cancel));
     // Given back meanwhile, it does not wait for a back-off.
-    bench.store.give_back(run.hold(), Intent::Apply, now.plus(LEASE), true, None, now).await.unwrap();
+    bench.store.give_back(run.hold(), Intent::Apply, LEASE, true, None, now).await.unwrap();
     let again = bench.taken("w", now).await;
     assert_eq!(again.intent, Intent::Cancel);
     // Once that is what is being done, a wait is a wait.
     let later = now.plus(LEASE);
-    bench.store.give_back(again.hold(), Intent::Cancel, later, true, None, now).await.unwrap();
+    bench.store.give_back(again.hold(), Intent::Cancel, LEASE, true, None, now).await.unwrap();
     assert_eq!(bench.store.next_due().await.unwrap(), Some(later));
     let again = bench.taken("w", later).await;
     // A stop that was promised is kept, even where the work was done a moment before.

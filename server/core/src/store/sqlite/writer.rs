@@ -3,20 +3,18 @@
 //! Each piece of work stands in a savepoint of its own, so a bad one never fails its neighbours. Grouping is an
 //! optimisation and never changes what a submission means.
 
-use super::{StoreError, StoreResult, Submission, Submitted, submit};
-use sqlx::{ConnectOptions, SqliteConnection, sqlite::SqliteConnectOptions};
-use std::{fmt, pin::Pin, time::Duration};
+use super::{
+    Connection, StoreError, StoreResult, Submission, Submitted, group,
+    sql::{Running, Work},
+};
+use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
+use std::{fmt, time::Duration};
 use tokio::sync::{mpsc, oneshot};
 
 /// How many pieces of work may wait. A submission beyond that is refused before it is taken in.
 const QUEUE: usize = 4096;
 /// How many pieces of work one commit holds at the most.
 const GROUP: usize = 128;
-
-type Running<'c, T> = Pin<Box<dyn Future<Output = StoreResult<T>> + Send + 'c>>;
-
-/// A piece of work in the writer's transaction.
-pub(super) type Work<T> = Box<dyn for<'c> FnOnce(&'c mut SqliteConnection) -> Running<'c, T> + Send>;
 
 /// The way to the writer.
 #[derive(Clone)]
@@ -35,22 +33,21 @@ enum Job {
 
 /// Work whose type of result is forgotten: it keeps its result until the commit is known.
 trait Piece: Send {
-    fn run<'c>(&'c mut self, connection: &'c mut SqliteConnection) -> Running<'c, ()>;
+    fn run<'c>(&'c mut self, connection: &'c mut Connection) -> Running<'c, ()>;
     fn tell(self: Box<Self>, fate: StoreResult<()>);
 }
 
-struct Kept<T> {
-    work: Option<Work<T>>,
+struct Kept<A, T> {
+    given: A,
+    work: Work<A, T>,
     result: Option<T>,
     reply: oneshot::Sender<StoreResult<T>>,
 }
 
-impl<T: Send> Piece for Kept<T> {
-    fn run<'c>(&'c mut self, connection: &'c mut SqliteConnection) -> Running<'c, ()> {
+impl<A: Send + Sync, T: Send> Piece for Kept<A, T> {
+    fn run<'c>(&'c mut self, connection: &'c mut Connection) -> Running<'c, ()> {
         Box::pin(async move {
-            if let Some(work) = self.work.take() {
-                self.result = Some(work(connection).await?);
-            }
+            self.result = Some((self.work)(&self.given, connection).await?);
             Ok(())
         })
     }
@@ -72,7 +69,7 @@ fn again(error: &StoreError) -> StoreError {
 
 impl Writer {
     /// Starts the writer on an open connection; `options` open another should that one break.
-    pub(super) fn start(options: SqliteConnectOptions, connection: SqliteConnection) -> Self {
+    pub(super) fn start(options: SqliteConnectOptions, connection: Connection) -> Self {
         let (queue, jobs) = mpsc::channel(QUEUE);
         tokio::spawn(run(options, connection, jobs));
         Self(queue)
@@ -89,15 +86,19 @@ impl Writer {
     }
 
     /// Has a piece of the portal's own work done; waits for its place in the queue.
-    pub(super) async fn write<T: Send + 'static>(&self, work: Work<T>) -> StoreResult<T> {
+    pub(super) async fn write<A, T>(&self, given: A, work: Work<A, T>) -> StoreResult<T>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+    {
         let (reply, answer) = oneshot::channel();
-        let piece = Kept { work: Some(work), result: None, reply };
+        let piece = Kept { given, work, result: None, reply };
         self.0.send(Job::Work(Box::new(piece))).await.map_err(|_| not_run())?;
         answer.await.unwrap_or_else(|_| Err(not_run()))
     }
 }
 
-async fn run(options: SqliteConnectOptions, connection: SqliteConnection, mut jobs: mpsc::Receiver<Job>) {
+async fn run(options: SqliteConnectOptions, connection: Connection, mut jobs: mpsc::Receiver<Job>) {
     let mut open = Some(connection);
     let mut group = Vec::with_capacity(GROUP);
     while jobs.recv_many(&mut group, GROUP).await > 0 {
@@ -136,7 +137,7 @@ impl Job {
 }
 
 /// Does a group in one transaction and answers everyone; the error is that of the whole group.
-async fn commit(connection: &mut SqliteConnection, group: Vec<Job>) -> StoreResult<()> {
+async fn commit(connection: &mut Connection, group: Vec<Job>) -> StoreResult<()> {
     let mut submissions = Vec::new();
     let mut submitters = Vec::new();
     let mut pieces = Vec::new();
@@ -151,7 +152,7 @@ async fn commit(connection: &mut SqliteConnection, group: Vec<Job>) -> StoreResu
     }
     let decided = async {
         sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await?;
-        let decided = submit::group(connection, submissions).await?;
+        let decided = group::group(connection, submissions).await?;
         for (piece, fate) in &mut pieces {
             savepoint(connection).await?;
             *fate = piece.run(connection).await;
@@ -182,13 +183,13 @@ async fn commit(connection: &mut SqliteConnection, group: Vec<Job>) -> StoreResu
 }
 
 /// Opens a savepoint around one piece of work.
-pub(super) async fn savepoint(connection: &mut SqliteConnection) -> StoreResult<()> {
+pub(super) async fn savepoint(connection: &mut Connection) -> StoreResult<()> {
     sqlx::query("SAVEPOINT piece").execute(connection).await?;
     Ok(())
 }
 
 /// Leaves the savepoint, keeping what was done in it or not. Fails where SQLite has given up the whole transaction.
-pub(super) async fn leave(connection: &mut SqliteConnection, keep: bool) -> StoreResult<()> {
+pub(super) async fn leave(connection: &mut Connection, keep: bool) -> StoreResult<()> {
     if !keep {
         sqlx::query("ROLLBACK TO piece").execute(&mut *connection).await?;
     }

@@ -1,7 +1,10 @@
 //! From rows to the portal's types.
 
-use super::super::{Claim, Intent, Meaning, StoreError, StoreResult, StoredRequest, StoredResource};
-use crate::answer::{Answer, AnswerKind};
+use super::dialect::DbRow;
+use crate::{
+    answer::{Answer, AnswerKind},
+    store::{Claim, Intent, Meaning, StoreError, StoreResult, StoredRequest, StoredResource},
+};
 use domain::{
     id::{PrincipalId, RequestId, ResourceId},
     label::Labels,
@@ -10,7 +13,7 @@ use domain::{
     time::Moment,
     view::{Object, RequestView, ResourceView},
 };
-use sqlx::{Row, sqlite::SqliteRow};
+use sqlx::Row;
 use std::fmt::Display;
 use uuid::Uuid;
 
@@ -19,8 +22,12 @@ pub(super) const REQUEST: &str = "id, team, principal, requested_by, channel, ac
      name, resource, parameters, labels, correlation_id, parent_id, state, reason, attempt, outputs, secret_names, \
      created_at, updated_at, finished_at";
 
+/// The columns of a resource.
+pub(super) const RESOURCE: &str = "id, team, type, name, offering, state, version, parameters, outputs, secret_names, \
+     secrets, request, created_at, updated_at";
+
 /// A column's text, understood by a parser of the domain.
-pub(super) fn parsed<T>(row: &SqliteRow, column: &str) -> StoreResult<T>
+pub(super) fn parsed<T>(row: &DbRow, column: &str) -> StoreResult<T>
 where
     T: std::str::FromStr<Err: Display>,
 {
@@ -28,30 +35,41 @@ where
     text.parse().map_err(|error| StoreError::Corrupt(format!("{column}: {error}")))
 }
 
-pub(super) fn name(row: &SqliteRow, column: &str) -> StoreResult<Name> {
+pub(super) fn name(row: &DbRow, column: &str) -> StoreResult<Name> {
     let text: String = row.try_get(column)?;
     Name::parse(&text).map_err(|error| StoreError::Corrupt(format!("{column}: {error}")))
 }
 
-pub(super) fn json<T: serde::de::DeserializeOwned>(row: &SqliteRow, column: &str) -> StoreResult<T> {
+pub(super) fn json<T: serde::de::DeserializeOwned>(row: &DbRow, column: &str) -> StoreResult<T> {
     let text: String = row.try_get(column)?;
     serde_json::from_str(&text).map_err(|error| StoreError::Corrupt(format!("{column}: {error}")))
 }
 
-pub(super) fn moment(row: &SqliteRow, column: &str) -> StoreResult<Moment> {
+pub(super) fn moment(row: &DbRow, column: &str) -> StoreResult<Moment> {
     Ok(Moment::from_millis(row.try_get(column)?))
 }
 
-pub(super) fn moment_if_any(row: &SqliteRow, column: &str) -> StoreResult<Option<Moment>> {
+pub(super) fn moment_if_any(row: &DbRow, column: &str) -> StoreResult<Option<Moment>> {
     Ok(row.try_get::<Option<i64>, _>(column)?.map(Moment::from_millis))
 }
 
-fn hash(row: &SqliteRow, column: &str) -> StoreResult<[u8; 32]> {
+/// A small number. Databases keep them all in 64 bits.
+pub(super) fn number(row: &DbRow, column: &str) -> StoreResult<u32> {
+    let number: i64 = row.try_get(column)?;
+    u32::try_from(number).map_err(|error| StoreError::Corrupt(format!("{column}: {error}")))
+}
+
+/// A span as it is added to a moment.
+pub(super) fn millis(span: std::time::Duration) -> i64 {
+    i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn hash(row: &DbRow, column: &str) -> StoreResult<[u8; 32]> {
     let bytes: Vec<u8> = row.try_get(column)?;
     bytes.try_into().map_err(|_| StoreError::Corrupt(format!("{column}: not 32 bytes")))
 }
 
-pub(super) fn request(row: &SqliteRow) -> StoreResult<StoredRequest> {
+pub(super) fn request(row: &DbRow) -> StoreResult<StoredRequest> {
     let labels: Labels = json(row, "labels")?;
     let correlation_id: String = row.try_get("correlation_id")?;
     let view = RequestView {
@@ -64,7 +82,7 @@ pub(super) fn request(row: &SqliteRow) -> StoreResult<StoredRequest> {
         action: row.try_get("action")?,
         state: parsed(row, "state")?,
         reason: row.try_get("reason")?,
-        attempt: row.try_get("attempt")?,
+        attempt: number(row, "attempt")?,
         parameters: json(row, "parameters")?,
         labels: labels.shown_with(&correlation_id),
         correlation_id,
@@ -84,7 +102,7 @@ pub(super) fn request(row: &SqliteRow) -> StoreResult<StoredRequest> {
     })
 }
 
-pub(super) fn resource(row: &SqliteRow) -> StoreResult<StoredResource> {
+pub(super) fn resource(row: &DbRow) -> StoreResult<StoredResource> {
     let view = ResourceView {
         id: ResourceId(row.try_get("id")?),
         team: name(row, "team")?,
@@ -103,7 +121,7 @@ pub(super) fn resource(row: &SqliteRow) -> StoreResult<StoredResource> {
     Ok(StoredResource { view, secrets: row.try_get("secrets")? })
 }
 
-pub(super) fn claim(row: &SqliteRow) -> StoreResult<Claim> {
+pub(super) fn claim(row: &DbRow) -> StoreResult<Claim> {
     let kind: String = row.try_get("answer_kind")?;
     let command: Option<String> = row.try_get("command")?;
     Ok(Claim {

@@ -1,16 +1,17 @@
 //! Reading requests, their histories, and resources.
 
 use super::{
-    super::{ListScope, RequestList, StoreError, StoreResult, StoredRequest, StoredResource, cursor},
-    rows::{self, REQUEST},
+    dialect::{Connection, Db, FOR_UPDATE},
+    rows::{self, REQUEST, RESOURCE},
 };
+use crate::store::{ListScope, RequestList, StoreError, StoreResult, StoredRequest, StoredResource, cursor};
 use domain::{
     id::RequestId,
     name::Name,
     time::Moment,
     view::{EventView, Page, RequestView, ResourceView},
 };
-use sqlx::{AssertSqlSafe, QueryBuilder, Row, Sqlite, SqliteConnection};
+use sqlx::{AssertSqlSafe, QueryBuilder, Row};
 use uuid::Uuid;
 
 /// Up to where a total is counted.
@@ -18,10 +19,26 @@ const COUNTED: i64 = 10_000;
 
 /// One request.
 pub(super) async fn request(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     id: RequestId,
 ) -> StoreResult<Option<StoredRequest>> {
-    let row = sqlx::query(AssertSqlSafe(format!("SELECT {REQUEST} FROM request WHERE id = $1")))
+    one_request(connection, id, "").await
+}
+
+/// One request that is about to be changed, or on whose state something is decided.
+pub(super) async fn locked_request(
+    connection: &mut Connection,
+    id: RequestId,
+) -> StoreResult<Option<StoredRequest>> {
+    one_request(connection, id, FOR_UPDATE).await
+}
+
+async fn one_request(
+    connection: &mut Connection,
+    id: RequestId,
+    lock: &'static str,
+) -> StoreResult<Option<StoredRequest>> {
+    let row = sqlx::query(AssertSqlSafe(format!("SELECT {REQUEST} FROM request WHERE id = $1{lock}")))
         .bind(id.0)
         .fetch_optional(connection)
         .await?;
@@ -30,12 +47,12 @@ pub(super) async fn request(
 
 /// A page of requests, newest first.
 pub(super) async fn requests(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     list: &RequestList,
 ) -> StoreResult<Page<RequestView>> {
     let mut count = QueryBuilder::new("SELECT count(*) FROM (SELECT 1 FROM request WHERE ");
     matching(&mut count, list);
-    count.push(" LIMIT ").push_bind(COUNTED + 1).push(")");
+    count.push(" LIMIT ").push_bind(COUNTED + 1).push(") AS found");
     let total: i64 = count.build_query_scalar().fetch_one(&mut *connection).await?;
 
     let mut page = QueryBuilder::new(format!("SELECT {REQUEST} FROM request WHERE "));
@@ -50,7 +67,7 @@ pub(super) async fn requests(
     Ok(paged(results, list.size, total, |last| (last.created_at, last.id.0)))
 }
 
-fn matching(query: &mut QueryBuilder<Sqlite>, list: &RequestList) {
+fn matching(query: &mut QueryBuilder<Db>, list: &RequestList) {
     match &list.scope {
         ListScope::All => {
             query.push("true");
@@ -60,6 +77,10 @@ fn matching(query: &mut QueryBuilder<Sqlite>, list: &RequestList) {
         }
         ListScope::RequestedBy(principal) => {
             query.push("principal = ").push_bind(principal.0);
+        }
+        // An empty list is none, in a dialect that knows no empty lists.
+        ListScope::Teams(teams) if teams.is_empty() => {
+            query.push("false");
         }
         ListScope::Teams(teams) => {
             query.push("team");
@@ -83,7 +104,7 @@ fn matching(query: &mut QueryBuilder<Sqlite>, list: &RequestList) {
     }
 }
 
-fn among(query: &mut QueryBuilder<Sqlite>, values: impl Iterator<Item = String>) {
+fn among(query: &mut QueryBuilder<Db>, values: impl Iterator<Item = String>) {
     query.push(" IN (");
     let mut listed = query.separated(", ");
     for value in values {
@@ -110,7 +131,7 @@ fn paged<T>(mut results: Vec<T>, size: u32, total: i64, place: impl Fn(&T) -> (M
 
 /// What happened to a request after entry `after`.
 pub(super) async fn events(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     request: RequestId,
     after: i64,
     limit: u32,
@@ -120,7 +141,7 @@ pub(super) async fn events(
     )
     .bind(request.0)
     .bind(after)
-    .bind(limit)
+    .bind(i64::from(limit))
     .fetch_all(connection)
     .await?;
     rows.iter()
@@ -128,7 +149,7 @@ pub(super) async fn events(
             Ok(EventView {
                 seq: row.try_get("seq")?,
                 at: rows::moment(row, "at")?,
-                attempt: row.try_get("attempt")?,
+                attempt: rows::number(row, "attempt")?,
                 entry: rows::json(row, "entry")?,
             })
         })
@@ -137,23 +158,23 @@ pub(super) async fn events(
 
 /// A page of a team's living resources, newest first.
 pub(super) async fn resources(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     team: &Name,
     after: Option<(Moment, Uuid)>,
     size: u32,
 ) -> StoreResult<Page<ResourceView>> {
     let total: i64 = sqlx::query_scalar(
-        "SELECT count(*) FROM (SELECT 1 FROM resource WHERE team = $1 AND ended_at IS NULL LIMIT $2)",
+        "SELECT count(*) FROM (SELECT 1 FROM resource WHERE team = $1 AND ended_at IS NULL LIMIT $2) AS found",
     )
     .bind(team.as_str())
     .bind(COUNTED + 1)
     .fetch_one(&mut *connection)
     .await?;
     let (at, id) = after.map_or((i64::MAX, Uuid::max()), |(at, id)| (at.millis(), id));
-    let rows = sqlx::query(
-        "SELECT * FROM resource WHERE team = $1 AND ended_at IS NULL AND (created_at, id) < ($2, $3)
+    let rows = sqlx::query(AssertSqlSafe(format!(
+        "SELECT {RESOURCE} FROM resource WHERE team = $1 AND ended_at IS NULL AND (created_at, id) < ($2, $3)
           ORDER BY created_at DESC, id DESC LIMIT $4",
-    )
+    )))
     .bind(team.as_str())
     .bind(at)
     .bind(id)
@@ -167,14 +188,14 @@ pub(super) async fn resources(
 
 /// One living resource.
 pub(super) async fn resource(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     team: &str,
     kind: &str,
     name: &str,
 ) -> StoreResult<Option<StoredResource>> {
-    let row = sqlx::query(
-        "SELECT * FROM resource WHERE team = $1 AND type = $2 AND name = $3 AND ended_at IS NULL",
-    )
+    let row = sqlx::query(AssertSqlSafe(format!(
+        "SELECT {RESOURCE} FROM resource WHERE team = $1 AND type = $2 AND name = $3 AND ended_at IS NULL",
+    )))
     .bind(team)
     .bind(kind)
     .bind(name)

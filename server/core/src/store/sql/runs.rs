@@ -1,36 +1,51 @@
 //! Runs: the queue, leases and fenced writes. Every write of a worker names its hold and counts only while that holds.
 
 use super::{
-    super::{Ending, Held, Hold, Intent, Run, StoreError, StoreResult, StoredRequest},
+    dialect::{self, BEGUN, Connection, ELEMENTS, SKIP_LOCKED, clock},
     exactly_one, lists,
-    rows::{self, canonical},
+    rows::{self, canonical, millis},
 };
+use crate::store::{Ending, Held, Hold, Intent, Run, StoreError, StoreResult, StoredRequest};
 use domain::{id::RequestId, state::RequestState, time::Moment, view::EventEntry};
-use sqlx::{Row, SqliteConnection};
+use sqlx::{AssertSqlSafe, Row};
 use std::time::Duration;
 use uuid::Uuid;
 
 /// How long a request's history may grow before further log lines are dropped.
 const MOST_EVENTS: i64 = 10_000;
 
+/// Whether there is a run to take.
+pub(super) async fn any_due(connection: &mut Connection, now: Moment) -> StoreResult<bool> {
+    let text = format!("SELECT EXISTS (SELECT 1 FROM run WHERE due_at <= {})", clock("$1"));
+    Ok(sqlx::query_scalar(AssertSqlSafe(text)).bind(now.millis()).fetch_one(connection).await?)
+}
+
 /// Takes the run that has been due longest; what was begun before comes first, or a long queue would keep it waiting.
 pub(super) async fn take(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     owner: &str,
     now: Moment,
     lease: Duration,
 ) -> StoreResult<Option<Run>> {
-    let taken = sqlx::query(
-        "UPDATE run SET owner = $1, fence = fence + 1, due_at = $2
-          WHERE request = coalesce(
-                (SELECT request FROM run WHERE (touched = 1 OR owner IS NOT NULL) AND due_at <= $3
-                  ORDER BY due_at LIMIT 1),
-                (SELECT request FROM run WHERE due_at <= $3 ORDER BY due_at LIMIT 1))
+    // With the run its request is locked, which comes first in the order of locks.
+    let first = |which: &str| {
+        format!(
+            "SELECT run.request FROM run JOIN request ON request.id = run.request
+              WHERE ({which}) AND run.due_at <= {} ORDER BY run.due_at LIMIT 1{SKIP_LOCKED}",
+            clock("$2"),
+        )
+    };
+    let taken = sqlx::query(AssertSqlSafe(format!(
+        "UPDATE run SET owner = $1, fence = fence + 1, due_at = {} + $3
+          WHERE request = coalesce(({}), ({}))
       RETURNING request, fence, tries, intent, touched",
-    )
+        clock("$2"),
+        first(BEGUN),
+        first("true"),
+    )))
     .bind(owner)
-    .bind(now.plus(lease).millis())
     .bind(now.millis())
+    .bind(millis(lease))
     .fetch_optional(&mut *connection)
     .await?;
     let Some(taken) = taken else { return Ok(None) };
@@ -46,7 +61,7 @@ pub(super) async fn take(
     Ok(Some(Run {
         request: existing(connection, id).await?,
         fence: taken.try_get("fence")?,
-        tries: taken.try_get("tries")?,
+        tries: rows::number(&taken, "tries")?,
         intent: rows::intent(taken.try_get("intent")?)?,
         touched: taken.try_get("touched")?,
         secrets,
@@ -54,7 +69,7 @@ pub(super) async fn take(
 }
 
 /// A request that must be there.
-pub(super) async fn existing(connection: &mut SqliteConnection, id: RequestId) -> StoreResult<StoredRequest> {
+pub(super) async fn existing(connection: &mut Connection, id: RequestId) -> StoreResult<StoredRequest> {
     lists::request(connection, id)
         .await?
         .ok_or_else(|| StoreError::Corrupt(format!("request {id} is missing")))
@@ -62,7 +77,7 @@ pub(super) async fn existing(connection: &mut SqliteConnection, id: RequestId) -
 
 /// Brings a request to a state and writes that into its history.
 pub(super) async fn set_state(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     request: &StoredRequest,
     state: RequestState,
     reason: Option<&str>,
@@ -77,7 +92,7 @@ pub(super) async fn set_state(
     .bind(now.millis())
     .bind(state.is_final().then_some(now.millis()))
     .bind(id.0)
-    .bind(request.view.attempt)
+    .bind(i64::from(request.view.attempt))
     .execute(&mut *connection)
     .await?;
     exactly_one(&done, "request")?;
@@ -87,7 +102,7 @@ pub(super) async fn set_state(
 
 /// Writes entries at the end of a request's history.
 pub(super) async fn append(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     request: RequestId,
     attempt: u32,
     entries: &[EventEntry],
@@ -105,15 +120,15 @@ pub(super) async fn append(
         return Ok(());
     }
     let array = serde_json::to_string(&kept).map_err(|error| StoreError::Corrupt(error.to_string()))?;
-    sqlx::query(
-        "INSERT INTO event (request, seq, attempt, at, entry)
-         SELECT $1, $2 + 1 + key, $3, $4, value FROM json_each($5)",
-    )
+    sqlx::query(AssertSqlSafe(format!(
+        "WITH new AS ({ELEMENTS})
+         INSERT INTO event (request, seq, attempt, at, entry) SELECT $2, $3 + 1 + place, $4, $5, element FROM new",
+    )))
+    .bind(array)
     .bind(request.0)
     .bind(last)
-    .bind(attempt)
+    .bind(i64::from(attempt))
     .bind(now.millis())
-    .bind(array)
     .execute(connection)
     .await?;
     Ok(())
@@ -121,12 +136,13 @@ pub(super) async fn append(
 
 /// Whether the hold still holds, and what the run is to do. A run that was given back is nobody's: a renewal that was
 /// on its way would otherwise make it wait for a lease that nobody has.
-async fn check(connection: &mut SqliteConnection, hold: Hold) -> StoreResult<Held> {
+async fn check(connection: &mut Connection, hold: Hold) -> StoreResult<Held> {
+    dialect::lock_request(connection, hold.request).await?;
     let intent: Option<String> = sqlx::query_scalar(
         "SELECT intent FROM run WHERE request = $1 AND attempt = $2 AND fence = $3 AND owner IS NOT NULL",
     )
     .bind(hold.request.0)
-    .bind(hold.attempt)
+    .bind(i64::from(hold.attempt))
     .bind(hold.fence)
     .fetch_optional(connection)
     .await?;
@@ -134,11 +150,18 @@ async fn check(connection: &mut SqliteConnection, hold: Hold) -> StoreResult<Hel
 }
 
 /// Prolongs the lease.
-pub(super) async fn renew(connection: &mut SqliteConnection, hold: Hold, until: Moment) -> StoreResult<Held> {
+pub(super) async fn renew(
+    connection: &mut Connection,
+    hold: Hold,
+    now: Moment,
+    lease: Duration,
+) -> StoreResult<Held> {
     let still = check(connection, hold).await?;
     if still != Held::Lost {
-        let done = sqlx::query("UPDATE run SET due_at = $1 WHERE request = $2")
-            .bind(until.millis())
+        let text = format!("UPDATE run SET due_at = {} + $2 WHERE request = $3", clock("$1"));
+        let done = sqlx::query(AssertSqlSafe(text))
+            .bind(now.millis())
+            .bind(millis(lease))
             .bind(hold.request.0)
             .execute(connection)
             .await?;
@@ -149,7 +172,7 @@ pub(super) async fn renew(connection: &mut SqliteConnection, hold: Hold, until: 
 
 /// Writes into the history; with `touched`, also the recovery point that something outside may be changed from now.
 pub(super) async fn note(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     hold: Hold,
     entries: &[EventEntry],
     touched: bool,
@@ -160,7 +183,8 @@ pub(super) async fn note(
         return Ok(still);
     }
     if touched {
-        let done = sqlx::query("UPDATE run SET touched = 1 WHERE request = $1")
+        let done = sqlx::query("UPDATE run SET touched = $1 WHERE request = $2")
+            .bind(true)
             .bind(hold.request.0)
             .execute(&mut *connection)
             .await?;
@@ -172,33 +196,36 @@ pub(super) async fn note(
 
 /// Gives the run back.
 pub(super) async fn give_back(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     (hold, meant): (Hold, Intent),
-    due: Moment,
+    wait: Duration,
     failed_try: bool,
-    entry: Option<EventEntry>,
+    entry: Option<&EventEntry>,
     now: Moment,
 ) -> StoreResult<Held> {
     let still = check(connection, hold).await?;
     if let Held::Yes(intent) = still {
         // Somebody changed their mind meanwhile: that does not wait for a back-off.
-        let due = if intent == meant { due } else { now };
-        let done =
-            sqlx::query("UPDATE run SET owner = NULL, due_at = $1, tries = tries + $2 WHERE request = $3")
-                .bind(due.millis())
-                .bind(failed_try)
-                .bind(hold.request.0)
-                .execute(&mut *connection)
-                .await?;
+        let wait = if intent == meant { wait } else { Duration::ZERO };
+        let done = sqlx::query(AssertSqlSafe(format!(
+            "UPDATE run SET owner = NULL, due_at = {} + $2, tries = tries + $3 WHERE request = $4",
+            clock("$1"),
+        )))
+        .bind(now.millis())
+        .bind(millis(wait))
+        .bind(i64::from(failed_try))
+        .bind(hold.request.0)
+        .execute(&mut *connection)
+        .await?;
         exactly_one(&done, "run")?;
-        append(connection, hold.request, hold.attempt, entry.as_slice(), now).await?;
+        append(connection, hold.request, hold.attempt, entry.cloned().as_slice(), now).await?;
     }
     Ok(still)
 }
 
 /// Ends the run, the request's attempt and, where nothing is left of it, the resource's life.
 pub(super) async fn end(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     hold: Hold,
     ending: &Ending,
     now: Moment,
@@ -210,7 +237,8 @@ pub(super) async fn end(
     let canceled = still == Held::Yes(Intent::Cancel);
     if canceled && ending.state == RequestState::Succeeded {
         // Somebody was told that it is being stopped, just before it was done. Its next hold undoes it.
-        let done = sqlx::query("UPDATE run SET owner = NULL, due_at = $1 WHERE request = $2")
+        let text = format!("UPDATE run SET owner = NULL, due_at = {} WHERE request = $2", clock("$1"));
+        let done = sqlx::query(AssertSqlSafe(text))
             .bind(now.millis())
             .bind(hold.request.0)
             .execute(connection)
@@ -237,13 +265,13 @@ pub(super) async fn end(
 }
 
 /// Takes a run off the queue.
-pub(super) async fn remove(connection: &mut SqliteConnection, request: RequestId) -> StoreResult<()> {
+pub(super) async fn remove(connection: &mut Connection, request: RequestId) -> StoreResult<()> {
     let done = sqlx::query("DELETE FROM run WHERE request = $1").bind(request.0).execute(connection).await?;
     exactly_one(&done, "run")
 }
 
 async fn succeed(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     request: &StoredRequest,
     ending: &Ending,
     now: Moment,
@@ -262,7 +290,8 @@ async fn succeed(
         // As it stands within the JSON of an entry. Most secrets were never written, so often no row is met.
         let quoted = serde_json::to_string(secret).map_err(|error| StoreError::Corrupt(error.to_string()))?;
         sqlx::query(
-            "UPDATE event SET entry = replace(entry, $1, '***') WHERE request = $2 AND instr(entry, $1) > 0",
+            "UPDATE event SET entry = replace(entry, $1, '***')
+              WHERE request = $2 AND entry <> replace(entry, $1, '***')",
         )
         .bind(quoted.trim_matches('"'))
         .bind(request.view.id.0)
@@ -284,11 +313,7 @@ async fn succeed(
 }
 
 /// Ends a resource's life; its name is free again.
-pub(super) async fn end_life(
-    connection: &mut SqliteConnection,
-    resource: Uuid,
-    now: Moment,
-) -> StoreResult<()> {
+pub(super) async fn end_life(connection: &mut Connection, resource: Uuid, now: Moment) -> StoreResult<()> {
     let done = sqlx::query(
         "UPDATE resource SET state = 'gone', secrets = NULL, ended_at = $1, updated_at = $1
           WHERE id = $2 AND ended_at IS NULL",

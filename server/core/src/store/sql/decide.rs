@@ -1,15 +1,19 @@
 //! Submissions that are not creates: decisions about requests, and tokens. One at a time, each in a savepoint.
 
 use super::{
-    super::{
-        Arrived, AuditEntry, Effect, NameHolder, StoreError, StoreResult, StoredRequest, Submission,
-        Submitted,
-    },
-    arrivals, exactly_one, lists, people,
+    arrivals,
+    dialect::{self, Connection, FOR_UPDATE, clock},
+    exactly_one, lists, people,
     rows::canonical,
     runs, submit, write_audit,
 };
-use crate::answer::{Answer, AnswerKind};
+use crate::{
+    answer::{Answer, AnswerKind},
+    store::{
+        Arrived, AuditEntry, Effect, NameHolder, StoreError, StoreResult, StoredRequest, Submission,
+        Submitted,
+    },
+};
 use domain::{
     id::{RequestId, ResourceId, TokenId},
     state::{RequestState, Resolution},
@@ -17,7 +21,7 @@ use domain::{
     time::Moment,
     view::EventEntry,
 };
-use sqlx::{Row, SqliteConnection};
+use sqlx::{AssertSqlSafe, Row};
 
 /// What an effect came to, before its key is claimed.
 enum Decided {
@@ -25,10 +29,16 @@ enum Decided {
     Not(Submitted),
 }
 
-/// Decides one submission within the open savepoint.
-pub(super) async fn one(connection: &mut SqliteConnection, submission: Submission) -> StoreResult<Submitted> {
-    // The transaction holds SQLite's only write lock, so between this look and the claim nobody else can come.
-    if let Some(claim) = submit::claim(connection, &submission.arrived.scope).await? {
+/// Decides one submission within the open transaction.
+pub(in crate::store) async fn one(
+    connection: &mut Connection,
+    submission: &Submission,
+) -> StoreResult<Submitted> {
+    // Between the look and the claim nobody else comes with this key.
+    let scope = &submission.arrived.scope;
+    let parts = [scope.team.as_bytes(), scope.principal.0.as_bytes(), scope.key.as_str().as_bytes()];
+    dialect::lock(connection, &parts).await?;
+    if let Some(claim) = submit::claim(connection, scope).await? {
         return Ok(Submitted::Repeat(Box::new(claim)));
     }
     let now = submission.arrived.at;
@@ -51,7 +61,7 @@ pub(super) async fn one(connection: &mut SqliteConnection, submission: Submissio
                 target: token.id.to_string(),
             }
         }
-        Effect::TokenRevoke(id) => revoke(connection, &submission, *id, now).await?,
+        Effect::TokenRevoke(id) => revoke(connection, submission, *id, now).await?,
     };
     let Decided::Done { answer, request, existing, act, target } = decided else {
         let Decided::Not(submitted) = decided else {
@@ -60,7 +70,7 @@ pub(super) async fn one(connection: &mut SqliteConnection, submission: Submissio
         return Ok(submitted);
     };
     let arrived = &submission.arrived;
-    submit::claim_with(connection, &submission, request.map(|id| id.0), existing, &answer).await?;
+    submit::claim_with(connection, submission, request.map(|id| id.0), existing, &answer).await?;
     let outcome = if existing { SubmissionOutcome::Existing } else { SubmissionOutcome::First };
     arrivals::insert(connection, &Arrived { request, outcome, ..arrived.clone() }).await?;
     let entry = AuditEntry {
@@ -80,7 +90,7 @@ pub(super) async fn one(connection: &mut SqliteConnection, submission: Submissio
 }
 
 async fn shown(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     id: RequestId,
     kind: AnswerKind,
     existing: bool,
@@ -92,8 +102,8 @@ async fn shown(
     Ok(Decided::Done { answer, request: Some(id), existing, act, target: id.to_string() })
 }
 
-async fn cancel(connection: &mut SqliteConnection, id: RequestId, now: Moment) -> StoreResult<Decided> {
-    let Some(request) = lists::request(connection, id).await? else {
+async fn cancel(connection: &mut Connection, id: RequestId, now: Moment) -> StoreResult<Decided> {
+    let Some(request) = lists::locked_request(connection, id).await? else {
         return Ok(Decided::Not(Submitted::Missing));
     };
     match request.view.state {
@@ -103,10 +113,8 @@ async fn cancel(connection: &mut SqliteConnection, id: RequestId, now: Moment) -
         RequestState::PendingApproval | RequestState::Queued | RequestState::Running => {}
         state => return Ok(Decided::Not(Submitted::Undecidable(state))),
     }
-    let run = sqlx::query("SELECT owner, intent, touched FROM run WHERE request = $1")
-        .bind(id.0)
-        .fetch_optional(&mut *connection)
-        .await?;
+    let look = format!("SELECT owner, intent, touched FROM run WHERE request = $1{FOR_UPDATE}");
+    let run = sqlx::query(AssertSqlSafe(look)).bind(id.0).fetch_optional(&mut *connection).await?;
     let Some(run) = run else {
         runs::set_state(connection, &request, RequestState::Canceled, None, now).await?;
         runs::end_life(connection, request.resource.0, now).await?;
@@ -122,9 +130,11 @@ async fn cancel(connection: &mut SqliteConnection, id: RequestId, now: Moment) -
         runs::set_state(connection, &request, RequestState::Canceled, None, now).await?;
         runs::end_life(connection, request.resource.0, now).await?;
     } else {
-        let done = sqlx::query(
-            "UPDATE run SET intent = 'cancel', due_at = iif(owner IS NULL, $1, due_at) WHERE request = $2",
-        )
+        let done = sqlx::query(AssertSqlSafe(format!(
+            "UPDATE run SET intent = 'cancel', due_at = CASE WHEN owner IS NULL THEN {} ELSE due_at END
+              WHERE request = $2",
+            clock("$1"),
+        )))
         .bind(now.millis())
         .bind(id.0)
         .execute(&mut *connection)
@@ -137,12 +147,12 @@ async fn cancel(connection: &mut SqliteConnection, id: RequestId, now: Moment) -
 }
 
 async fn retry(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     id: RequestId,
     resource: ResourceId,
     now: Moment,
 ) -> StoreResult<Decided> {
-    let Some(request) = lists::request(connection, id).await? else {
+    let Some(request) = lists::locked_request(connection, id).await? else {
         return Ok(Decided::Not(Submitted::Missing));
     };
     if request.view.state != RequestState::Failed {
@@ -157,11 +167,11 @@ async fn retry(
                             finished_at = NULL
           WHERE id = $4 AND attempt = $5",
     )
-    .bind(attempt)
+    .bind(i64::from(attempt))
     .bind(resource.0)
     .bind(now.millis())
     .bind(id.0)
-    .bind(request.view.attempt)
+    .bind(i64::from(request.view.attempt))
     .execute(&mut *connection)
     .await?;
     exactly_one(&done, "request")?;
@@ -173,7 +183,7 @@ async fn retry(
 
 /// Reserves the request's name for a new life; or says who holds it.
 async fn reserve(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     request: &StoredRequest,
     resource: ResourceId,
     now: Moment,
@@ -200,7 +210,7 @@ async fn reserve(
     let held =
         lists::resource(connection, view.team.as_str(), view.resource_type.as_str(), view.name.as_str())
             .await?
-            .ok_or_else(|| StoreError::Corrupt("a name is held by nobody".into()))?
+            .ok_or_else(submit::moved_on)?
             .view;
     Ok(Some(if held.state == "deleting" {
         Submitted::Deleting(held.created_by.id)
@@ -215,33 +225,36 @@ async fn reserve(
 
 /// Puts a request that had a run before onto the queue again; what an earlier run did outside is in doubt.
 async fn queue(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     id: RequestId,
     attempt: u32,
     intent: &'static str,
     now: Moment,
 ) -> StoreResult<()> {
     // The fence begins where no earlier hold of this request can have been.
-    let done = sqlx::query(
-        "INSERT INTO run (request, attempt, due_at, fence, intent, touched) VALUES ($1, $2, $3, $3, $4, 1)",
-    )
+    let done = sqlx::query(AssertSqlSafe(format!(
+        "INSERT INTO run (request, attempt, due_at, fence, intent, touched)
+         VALUES ($1, $2, {now}, {now}, $4, $5)",
+        now = clock("$3"),
+    )))
     .bind(id.0)
-    .bind(attempt)
+    .bind(i64::from(attempt))
     .bind(now.millis())
     .bind(intent)
+    .bind(true)
     .execute(connection)
     .await?;
     exactly_one(&done, "run")
 }
 
 async fn resolve(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     id: RequestId,
     resolution: Resolution,
     forced: Option<&str>,
     now: Moment,
 ) -> StoreResult<Decided> {
-    let Some(request) = lists::request(connection, id).await? else {
+    let Some(request) = lists::locked_request(connection, id).await? else {
         return Ok(Decided::Not(Submitted::Missing));
     };
     if request.view.state != RequestState::Unknown {
@@ -265,17 +278,17 @@ async fn resolve(
 }
 
 async fn revoke(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     submission: &Submission,
     id: TokenId,
     now: Moment,
 ) -> StoreResult<Decided> {
-    let revoked: Option<Option<i64>> =
-        sqlx::query_scalar("SELECT revoked_at FROM token WHERE id = $1 AND principal = $2")
-            .bind(id.0)
-            .bind(submission.arrived.scope.principal.0)
-            .fetch_optional(&mut *connection)
-            .await?;
+    let look = format!("SELECT revoked_at FROM token WHERE id = $1 AND principal = $2{FOR_UPDATE}");
+    let revoked: Option<Option<i64>> = sqlx::query_scalar(AssertSqlSafe(look))
+        .bind(id.0)
+        .bind(submission.arrived.scope.principal.0)
+        .fetch_optional(&mut *connection)
+        .await?;
     let Some(revoked) = revoked else {
         return Ok(Decided::Not(Submitted::Missing));
     };

@@ -1,22 +1,23 @@
 //! Principals, teams, tokens and sessions.
 
 use super::{
-    super::{Made, NewPrincipal, Principal, StoreResult},
+    dialect::{self, Connection, DbRow, SKIP_LOCKED},
     exactly_one,
     rows::{moment, moment_if_any, name, parsed},
 };
+use crate::store::{Made, NewPrincipal, Principal, StoreResult};
 use domain::{
     id::{PrincipalId, TokenId},
     name::Name,
     time::Moment,
     view::TokenView,
 };
-use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
+use sqlx::{AssertSqlSafe, Row};
 
 /// How exact a token's last use is.
 const LAST_USE_MILLIS: i64 = 60_000;
 
-pub(super) async fn by_name(connection: &mut SqliteConnection, name: &str) -> StoreResult<Option<Principal>> {
+pub(super) async fn by_name(connection: &mut Connection, name: &str) -> StoreResult<Option<Principal>> {
     let row = sqlx::query("SELECT id, name, role, password_hash FROM principal WHERE name = $1")
         .bind(name)
         .fetch_optional(&mut *connection)
@@ -24,10 +25,7 @@ pub(super) async fn by_name(connection: &mut SqliteConnection, name: &str) -> St
     with_teams(connection, row).await
 }
 
-pub(super) async fn by_id(
-    connection: &mut SqliteConnection,
-    id: PrincipalId,
-) -> StoreResult<Option<Principal>> {
+pub(super) async fn by_id(connection: &mut Connection, id: PrincipalId) -> StoreResult<Option<Principal>> {
     let row = sqlx::query("SELECT id, name, role, password_hash FROM principal WHERE id = $1")
         .bind(id.0)
         .fetch_optional(&mut *connection)
@@ -35,10 +33,7 @@ pub(super) async fn by_id(
     with_teams(connection, row).await
 }
 
-async fn with_teams(
-    connection: &mut SqliteConnection,
-    row: Option<SqliteRow>,
-) -> StoreResult<Option<Principal>> {
+async fn with_teams(connection: &mut Connection, row: Option<DbRow>) -> StoreResult<Option<Principal>> {
     let Some(row) = row else { return Ok(None) };
     let id = PrincipalId(row.try_get("id")?);
     let teams = sqlx::query("SELECT team, role FROM member WHERE principal = $1 ORDER BY team")
@@ -58,18 +53,14 @@ async fn with_teams(
 }
 
 pub(super) async fn add(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     principal: &NewPrincipal,
     now: Moment,
 ) -> StoreResult<Made> {
-    if let Some((team, _)) = &principal.team {
-        let known: i64 = sqlx::query_scalar("SELECT count(*) FROM team WHERE name = $1")
-            .bind(team.as_str())
-            .fetch_one(&mut *connection)
-            .await?;
-        if known == 0 {
-            return Ok(Made::NoSuchTeam);
-        }
+    if let Some((team, _)) = &principal.team
+        && !has_team(connection, team).await?
+    {
+        return Ok(Made::NoSuchTeam);
     }
     let done = sqlx::query(
         "INSERT INTO principal (id, name, role, password_hash, created_at) VALUES ($1, $2, $3, $4, $5)
@@ -97,11 +88,7 @@ pub(super) async fn add(
     Ok(Made::New)
 }
 
-pub(super) async fn add_team(
-    connection: &mut SqliteConnection,
-    name: &Name,
-    now: Moment,
-) -> StoreResult<Made> {
+pub(super) async fn add_team(connection: &mut Connection, name: &Name, now: Moment) -> StoreResult<Made> {
     let done =
         sqlx::query("INSERT INTO team (name, created_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING")
             .bind(name.as_str())
@@ -111,11 +98,20 @@ pub(super) async fn add_team(
     Ok(if done.rows_affected() == 1 { Made::New } else { Made::Exists })
 }
 
+pub(super) async fn has_team(connection: &mut Connection, name: &Name) -> StoreResult<bool> {
+    Ok(sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM team WHERE name = $1)")
+        .bind(name.as_str())
+        .fetch_one(connection)
+        .await?)
+}
+
 pub(super) async fn set_up(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     principal: &NewPrincipal,
     now: Moment,
 ) -> StoreResult<Made> {
+    // Of two at the same moment the second sees the first.
+    dialect::lock(connection, &[b"set_up"]).await?;
     if has_admin(connection).await? {
         return Ok(Made::Exists);
     }
@@ -126,14 +122,14 @@ pub(super) async fn set_up(
     add(connection, principal, now).await
 }
 
-pub(super) async fn has_admin(connection: &mut SqliteConnection) -> StoreResult<bool> {
+pub(super) async fn has_admin(connection: &mut Connection) -> StoreResult<bool> {
     Ok(sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM principal WHERE role = 'admin')")
         .fetch_one(connection)
         .await?)
 }
 
 pub(super) async fn token(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     digest: [u8; 32],
     now: Moment,
 ) -> StoreResult<Option<(PrincipalId, TokenId, String)>> {
@@ -151,7 +147,7 @@ pub(super) async fn token(
 }
 
 pub(super) async fn tokens(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     principal: PrincipalId,
 ) -> StoreResult<Vec<TokenView>> {
     let rows = sqlx::query(
@@ -178,7 +174,7 @@ pub(super) async fn tokens(
 }
 
 pub(super) async fn add_token(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     principal: PrincipalId,
     token: &TokenView,
     digest: [u8; 32],
@@ -198,7 +194,7 @@ pub(super) async fn add_token(
 }
 
 pub(super) async fn tokens_used(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     tokens: &[TokenId],
     now: Moment,
 ) -> StoreResult<()> {
@@ -216,8 +212,20 @@ pub(super) async fn tokens_used(
     Ok(())
 }
 
+pub(super) async fn session(
+    connection: &mut Connection,
+    id: &str,
+    now: Moment,
+) -> StoreResult<Option<Vec<u8>>> {
+    Ok(sqlx::query_scalar("SELECT data FROM session WHERE id = $1 AND expires_at > $2")
+        .bind(id)
+        .bind(now.millis())
+        .fetch_optional(connection)
+        .await?)
+}
+
 pub(super) async fn save_session(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     id: &str,
     data: &[u8],
     expires: Moment,
@@ -231,4 +239,22 @@ pub(super) async fn save_session(
     };
     let done = sqlx::query(statement).bind(id).bind(data).bind(expires.millis()).execute(connection).await?;
     Ok(done.rows_affected() == 1)
+}
+
+pub(super) async fn delete_session(connection: &mut Connection, id: &str) -> StoreResult<()> {
+    // Ending a session that is over already is no error.
+    sqlx::query("DELETE FROM session WHERE id = $1").bind(id).execute(connection).await?;
+    Ok(())
+}
+
+pub(super) async fn sweep_sessions(connection: &mut Connection, now: Moment, limit: u32) -> StoreResult<u64> {
+    let done = sqlx::query(AssertSqlSafe(format!(
+        "DELETE FROM session
+          WHERE id IN (SELECT id FROM session WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2{SKIP_LOCKED})",
+    )))
+    .bind(now.millis())
+    .bind(i64::from(limit))
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
 }

@@ -1,22 +1,23 @@
 //! Arrivals: the history of submissions, repeats and refusals among them.
 
 use super::{
-    super::{Arrived, StoreResult},
+    dialect::{Connection, DbRow},
     exactly_one,
     rows::{moment, parsed},
 };
+use crate::store::{Arrived, StoreResult};
 use domain::{
     id::{RequestId, SubmissionId},
     view::{SubmissionView, SubmissionsView},
 };
-use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
+use sqlx::Row;
 use uuid::Uuid;
 
 /// How many arrivals of one key are kept one by one; further ones are only counted.
-pub(super) const KEPT_PER_KEY: u32 = 1000;
+pub(super) const KEPT_PER_KEY: i64 = 1000;
 
 /// Writes an arrival down.
-pub(super) async fn insert(connection: &mut SqliteConnection, arrived: &Arrived) -> StoreResult<()> {
+pub(super) async fn insert(connection: &mut Connection, arrived: &Arrived) -> StoreResult<()> {
     let done = sqlx::query(
         "INSERT INTO submission (id, team, principal, key, request, operation, outcome, problem, channel, sent_by,
                                  token_label, address, correlation_id, labels, at)
@@ -42,8 +43,18 @@ pub(super) async fn insert(connection: &mut SqliteConnection, arrived: &Arrived)
     exactly_one(&done, "submission")
 }
 
-/// Writes an arrival down that changed nothing, or only counts it.
-pub(super) async fn record(connection: &mut SqliteConnection, arrived: &Arrived) -> StoreResult<()> {
+/// Writes arrivals down that changed nothing, or only counts them.
+pub(super) async fn record(connection: &mut Connection, arrivals: &[Arrived]) -> StoreResult<()> {
+    // By key, so that two servers that write at the same time never wait for each other.
+    let mut sorted: Vec<&Arrived> = arrivals.iter().collect();
+    sorted.sort_by_key(|arrived| arrived.scope.order());
+    for arrived in sorted {
+        record_one(connection, arrived).await?;
+    }
+    Ok(())
+}
+
+async fn record_one(connection: &mut Connection, arrived: &Arrived) -> StoreResult<()> {
     let scope = &arrived.scope;
     // A refusal may come before there is a claim; then there is nothing to count on.
     sqlx::query("UPDATE claim SET repeats = repeats + 1 WHERE team = $1 AND principal = $2 AND key = $3")
@@ -52,8 +63,9 @@ pub(super) async fn record(connection: &mut SqliteConnection, arrived: &Arrived)
         .bind(scope.key.as_str())
         .execute(&mut *connection)
         .await?;
-    let kept: u32 = sqlx::query_scalar(
-        "SELECT count(*) FROM (SELECT 1 FROM submission WHERE team = $1 AND principal = $2 AND key = $3 LIMIT $4)",
+    let kept: i64 = sqlx::query_scalar(
+        "SELECT count(*)
+           FROM (SELECT 1 FROM submission WHERE team = $1 AND principal = $2 AND key = $3 LIMIT $4) AS found",
     )
     .bind(&scope.team)
     .bind(scope.principal.0)
@@ -66,7 +78,7 @@ pub(super) async fn record(connection: &mut SqliteConnection, arrived: &Arrived)
 
 /// Every arrival of a request.
 pub(super) async fn of_request(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     request: RequestId,
 ) -> StoreResult<SubmissionsView> {
     let rows = sqlx::query(
@@ -80,16 +92,17 @@ pub(super) async fn of_request(
     .await?;
     let results = rows.iter().map(view).collect::<StoreResult<Vec<_>>>()?;
     // Every claim's first arrival, and its repeats.
-    let counted: i64 =
-        sqlx::query_scalar("SELECT coalesce(sum(1 + repeats), 0) FROM claim WHERE request = $1")
-            .bind(request.0)
-            .fetch_one(connection)
-            .await?;
+    let counted: i64 = sqlx::query_scalar(
+        "SELECT CAST(coalesce(sum(1 + repeats), 0) AS BIGINT) FROM claim WHERE request = $1",
+    )
+    .bind(request.0)
+    .fetch_one(connection)
+    .await?;
     let kept = i64::try_from(results.len()).unwrap_or(i64::MAX);
     Ok(SubmissionsView { total: counted.max(kept), only_counted: (counted - kept).max(0), results })
 }
 
-fn view(row: &SqliteRow) -> StoreResult<SubmissionView> {
+fn view(row: &DbRow) -> StoreResult<SubmissionView> {
     Ok(SubmissionView {
         id: SubmissionId(row.try_get("id")?),
         key: row.try_get("key")?,

@@ -2,18 +2,21 @@
 //! submissions, with one statement a table.
 
 use super::{
-    super::{
+    arrivals,
+    dialect::{CREATES, Connection, clock},
+    exactly_one, lists,
+    rows::{self, canonical},
+};
+use crate::{
+    answer::{Answer, AnswerKind},
+    store::{
         Arrived, Claim, Effect, NameHolder, Scope, StoreError, StoreResult, StoredRequest, Submission,
         Submitted,
     },
-    arrivals, decide, lists,
-    rows::{self, canonical},
-    writer::{leave, savepoint},
 };
-use crate::answer::{Answer, AnswerKind};
-use domain::submission::SubmissionOutcome;
+use domain::{submission::SubmissionOutcome, view::EventEntry};
 use serde::Serialize;
-use sqlx::{Row, SqliteConnection};
+use sqlx::AssertSqlSafe;
 use std::collections::HashSet;
 use uuid::Uuid;
 
@@ -44,6 +47,7 @@ struct NewRow<'a> {
     correlation_id: &'a str,
     parent: Option<String>,
     state: &'static str,
+    entry: String,
     at: i64,
     submission: String,
     operation: &'static str,
@@ -51,98 +55,51 @@ struct NewRow<'a> {
     address: Option<&'a str>,
 }
 
+/// What each table gets of a group of creates, read from the rows `new`.
 const CLAIM: &str = "
     INSERT INTO claim (team, principal, key, fingerprint, body_hash, key_version, schema_digest, request,
                        answer_kind, location, body, claimed_at)
-    SELECT value ->> 'team', unhex(value ->> 'principal'), value ->> 'key', unhex(value ->> 'fingerprint'),
-           unhex(value ->> 'body_hash'), value ->> 'key_version', value ->> 'schema_digest',
-           unhex(value ->> 'request'), value ->> 'kind', value ->> 'location', CAST(value ->> 'body' AS BLOB),
-           value ->> 'at'
-      FROM json_each($1) WHERE true
+    SELECT team, principal, key, fingerprint, body_hash, key_version, schema_digest, request, kind, location, body, at
+      FROM new WHERE true
         ON CONFLICT (team, principal, key) DO NOTHING
  RETURNING request";
 
 const RESOURCE: &str = "
     INSERT INTO resource (id, team, type, name, offering, state, parameters, request, created_at, updated_at)
-    SELECT unhex(value ->> 'resource'), value ->> 'team', value ->> 'type', value ->> 'name', value ->> 'offering',
-           'creating', value ->> 'parameters', unhex(value ->> 'request'), value ->> 'at', value ->> 'at'
-      FROM json_each($1) WHERE true
+    SELECT resource, team, type, name, offering, 'creating', parameters, request, at, at
+      FROM new WHERE true
         ON CONFLICT (team, type, name) WHERE ended_at IS NULL DO NOTHING
  RETURNING request";
 
 const REQUEST: &str = "
     INSERT INTO request (id, team, principal, requested_by, channel, action, offering, offering_version, type, name,
                          resource, parameters, labels, correlation_id, parent_id, state, created_at, updated_at)
-    SELECT unhex(value ->> 'request'), value ->> 'team', unhex(value ->> 'principal'), value ->> 'requested_by',
-           value ->> 'channel', value ->> 'action', value ->> 'offering', value ->> 'version', value ->> 'type',
-           value ->> 'name', unhex(value ->> 'resource'), value ->> 'parameters', value ->> 'labels',
-           value ->> 'correlation_id', unhex(value ->> 'parent'), value ->> 'state', value ->> 'at', value ->> 'at'
-      FROM json_each($1)";
+    SELECT request, team, principal, requested_by, channel, action, offering, version, type, name, resource,
+           parameters, labels, correlation_id, parent, state, at, at
+      FROM new";
 
-const RUN: &str = "
-    INSERT INTO run (request, attempt, due_at)
-    SELECT unhex(value ->> 'request'), 1, value ->> 'at' FROM json_each($1)";
+/// A new run is due at once.
+fn run() -> String {
+    format!("INSERT INTO run (request, attempt, due_at) SELECT request, 1, {} FROM new", clock("at"))
+}
 
 const EVENT: &str = "
-    INSERT INTO event (request, seq, attempt, at, entry)
-    SELECT unhex(value ->> 'request'), 1, 1, value ->> 'at', json_object('kind', 'state', 'state', value ->> 'state')
-      FROM json_each($1)";
+    INSERT INTO event (request, seq, attempt, at, entry) SELECT request, 1, 1, at, entry FROM new";
 
 const SUBMISSION: &str = "
     INSERT INTO submission (id, team, principal, key, request, operation, outcome, channel, sent_by, token_label,
                             address, correlation_id, labels, at)
-    SELECT unhex(value ->> 'submission'), value ->> 'team', unhex(value ->> 'principal'), value ->> 'key',
-           unhex(value ->> 'request'), value ->> 'operation', 'first', value ->> 'channel', value ->> 'requested_by',
-           value ->> 'token_label', value ->> 'address', value ->> 'correlation_id', value ->> 'labels', value ->> 'at'
-      FROM json_each($1)";
+    SELECT submission, team, principal, key, request, operation, 'first', channel, requested_by, token_label, address,
+           correlation_id, labels, at
+      FROM new";
 
 const AUDIT: &str = "
     INSERT INTO audit (at, actor, channel, act, team, target)
-    SELECT value ->> 'at', value ->> 'requested_by', value ->> 'channel', 'request_' || (value ->> 'action'),
-           value ->> 'team', (value ->> 'type') || '/' || (value ->> 'name')
-      FROM json_each($1)";
+    SELECT at, requested_by, channel, 'request_' || action, team, type || '/' || name FROM new";
 
-/// Decides a group of submissions in the order of their arrival, within the open transaction.
-///
-/// The outcomes come in the same order. If the group's statements fail, its members are decided one by one, so that one
-/// bad submission never fails its neighbours.
-pub(super) async fn group(
-    connection: &mut SqliteConnection,
-    submissions: Vec<Submission>,
-) -> StoreResult<Vec<StoreResult<Submitted>>> {
-    let mut outcomes: Vec<Option<StoreResult<Submitted>>> = submissions.iter().map(|_| None).collect();
-    let (creates, others): (Vec<_>, Vec<_>) =
-        submissions.into_iter().enumerate().partition(|(_, one)| matches!(one.effect, Effect::Create { .. }));
-    let (places, creates): (Vec<usize>, Vec<Submission>) = creates.into_iter().unzip();
-    if !creates.is_empty() {
-        savepoint(connection).await?;
-        let together = create(connection, &creates).await;
-        leave(connection, together.is_ok()).await?;
-        match together {
-            Ok(decided) => {
-                for (place, outcome) in places.into_iter().zip(decided) {
-                    outcomes[place] = Some(Ok(outcome));
-                }
-            }
-            Err(error) if creates.len() == 1 => outcomes[places[0]] = Some(Err(error)),
-            Err(_) => {
-                for (place, one) in places.into_iter().zip(&creates) {
-                    savepoint(connection).await?;
-                    let alone = create(connection, std::slice::from_ref(one)).await;
-                    leave(connection, alone.is_ok()).await?;
-                    outcomes[place] =
-                        Some(alone.and_then(|decided| decided.into_iter().next().ok_or_else(undecided)));
-                }
-            }
-        }
-    }
-    for (place, submission) in others {
-        savepoint(connection).await?;
-        let outcome = decide::one(connection, submission).await;
-        leave(connection, outcome.is_ok()).await?;
-        outcomes[place] = Some(outcome);
-    }
-    Ok(outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(|| Err(undecided()))).collect())
+/// A statement on a group of creates.
+fn on_group(statement: &str) -> AssertSqlSafe<String> {
+    AssertSqlSafe(format!("WITH new AS ({CREATES}) {statement}"))
 }
 
 fn undecided() -> StoreError {
@@ -153,12 +110,21 @@ fn array(rows: &[&NewRow<'_>]) -> StoreResult<String> {
     serde_json::to_string(rows).map_err(|error| StoreError::Corrupt(error.to_string()))
 }
 
-fn new_row<'a>(arrived: &'a Arrived, submission: &'a Submission) -> Option<(NewRow<'a>, &'a StoredRequest)> {
+/// Others changed what was looked at between two looks; the next try decides it.
+pub(super) fn moved_on() -> StoreError {
+    StoreError::Contended("the holder of a name ended meanwhile".into())
+}
+
+fn new_row<'a>(
+    arrived: &'a Arrived,
+    submission: &'a Submission,
+) -> StoreResult<(NewRow<'a>, &'a StoredRequest)> {
     let Effect::Create { request, schema_digest, answer } = &submission.effect else {
-        return None;
+        return Err(undecided());
     };
     let view = &request.view;
-    Some((
+    let entry = EventEntry::State { state: view.state, reason: None };
+    Ok((
         NewRow {
             team: &arrived.scope.team,
             principal: hex(arrived.scope.principal.0.as_bytes()),
@@ -184,6 +150,7 @@ fn new_row<'a>(arrived: &'a Arrived, submission: &'a Submission) -> Option<(NewR
             correlation_id: &view.correlation_id,
             parent: view.parent_id.map(|id| hex(id.0.as_bytes())),
             state: view.state.as_str(),
+            entry: serde_json::to_string(&entry).map_err(|error| StoreError::Corrupt(error.to_string()))?,
             at: view.created_at.millis(),
             submission: hex(arrived.id.0.as_bytes()),
             operation: arrived.operation,
@@ -194,16 +161,21 @@ fn new_row<'a>(arrived: &'a Arrived, submission: &'a Submission) -> Option<(NewR
     ))
 }
 
-async fn create(
-    connection: &mut SqliteConnection,
+/// Decides a group of creates together, in the order of their arrival; the outcomes come in the same order.
+pub(in crate::store) async fn create(
+    connection: &mut Connection,
     submissions: &[Submission],
 ) -> StoreResult<Vec<Submitted>> {
     let rows: Vec<(NewRow<'_>, &StoredRequest)> =
-        submissions.iter().filter_map(|one| new_row(&one.arrived, one)).collect();
-    let all: Vec<&NewRow<'_>> = rows.iter().map(|(row, _)| row).collect();
+        submissions.iter().map(|one| new_row(&one.arrived, one)).collect::<StoreResult<_>>()?;
+    // Keys and then names are claimed in one order, so that no two groups wait for each other. Sorting is stable: of
+    // two that want the same, the one that came first gets it.
+    let mut all: Vec<&NewRow<'_>> = rows.iter().map(|(row, _)| row).collect();
+    all.sort_by_key(|row| (row.team, row.principal.as_str(), row.key));
     let claimed = returned(connection, CLAIM, &array(&all)?).await?;
-    let claimants: Vec<&NewRow<'_>> =
+    let mut claimants: Vec<&NewRow<'_>> =
         rows.iter().filter(|(_, r)| claimed.contains(&r.view.id.0)).map(|(row, _)| row).collect();
+    claimants.sort_by_key(|row| (row.team, row.r#type, row.name));
     let named = if claimants.is_empty() {
         HashSet::new()
     } else {
@@ -213,8 +185,8 @@ async fn create(
         rows.iter().filter(|(_, r)| named.contains(&r.view.id.0)).map(|(row, _)| row).collect();
     if !winners.is_empty() {
         let winners = array(&winners)?;
-        for statement in [REQUEST, RUN, EVENT, SUBMISSION, AUDIT] {
-            sqlx::query(statement).bind(&winners).execute(&mut *connection).await?;
+        for statement in [REQUEST, &run(), EVENT, SUBMISSION, AUDIT] {
+            sqlx::query(on_group(statement)).bind(&winners).execute(&mut *connection).await?;
         }
     }
     let mut outcomes = Vec::with_capacity(submissions.len());
@@ -236,17 +208,17 @@ async fn create(
 }
 
 async fn returned(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     statement: &'static str,
     rows: &str,
 ) -> StoreResult<HashSet<Uuid>> {
-    let ids: Vec<Uuid> = sqlx::query_scalar(statement).bind(rows).fetch_all(connection).await?;
+    let ids: Vec<Uuid> = sqlx::query_scalar(on_group(statement)).bind(rows).fetch_all(connection).await?;
     Ok(ids.into_iter().collect())
 }
 
 /// A create whose key was free but whose name was not: either the thing is there as asked, or the name is taken.
 async fn met_a_name(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     submission: &Submission,
     wanted: &StoredRequest,
 ) -> StoreResult<Submitted> {
@@ -254,7 +226,7 @@ async fn met_a_name(
     let held =
         lists::resource(connection, view.team.as_str(), view.resource_type.as_str(), view.name.as_str())
             .await?
-            .ok_or_else(undecided)?
+            .ok_or_else(moved_on)?
             .view;
     let maker = held.created_by.id;
     let same = held.offering == view.offering && canonical(&held.parameters) == canonical(&view.parameters);
@@ -265,7 +237,7 @@ async fn met_a_name(
             .bind(scope.key.as_str())
             .execute(&mut *connection)
             .await?;
-        super::exactly_one(&done, "claim")?;
+        exactly_one(&done, "claim")?;
         return Ok(if held.state == "deleting" {
             Submitted::Deleting(maker)
         } else {
@@ -279,10 +251,11 @@ async fn met_a_name(
     let command =
         serde_json::to_string(&submission.command).map_err(|error| StoreError::Corrupt(error.to_string()))?;
     let done = sqlx::query(
-        "UPDATE claim SET request = $1, existing = 1, answer_kind = $2, location = $3, body = $4, command = $5
-          WHERE team = $6 AND principal = $7 AND key = $8",
+        "UPDATE claim SET request = $1, existing = $2, answer_kind = $3, location = $4, body = $5, command = $6
+          WHERE team = $7 AND principal = $8 AND key = $9",
     )
     .bind(maker.0)
+    .bind(true)
     .bind(answer.kind.as_str())
     .bind(&answer.location)
     .bind(answer.body.as_ref())
@@ -292,7 +265,7 @@ async fn met_a_name(
     .bind(scope.key.as_str())
     .execute(&mut *connection)
     .await?;
-    super::exactly_one(&done, "claim")?;
+    exactly_one(&done, "claim")?;
     let arrived =
         Arrived { request: Some(maker), outcome: SubmissionOutcome::Existing, ..submission.arrived.clone() };
     arrivals::insert(connection, &arrived).await?;
@@ -300,7 +273,7 @@ async fn met_a_name(
 }
 
 /// The claim of a key within its full scope.
-pub(super) async fn claim(connection: &mut SqliteConnection, scope: &Scope) -> StoreResult<Option<Claim>> {
+pub(super) async fn claim(connection: &mut Connection, scope: &Scope) -> StoreResult<Option<Claim>> {
     let row = sqlx::query(
         "SELECT fingerprint, body_hash, key_version, schema_digest, command, request, existing,
                 answer_kind, location, etag, body, claimed_at
@@ -316,7 +289,7 @@ pub(super) async fn claim(connection: &mut SqliteConnection, scope: &Scope) -> S
 
 /// Claims the key of a submission that is not a create, with its answer.
 pub(super) async fn claim_with(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     submission: &Submission,
     request: Option<Uuid>,
     existing: bool,
@@ -325,10 +298,10 @@ pub(super) async fn claim_with(
     let (scope, meaning) = (&submission.arrived.scope, &submission.meaning);
     let command =
         serde_json::to_string(&submission.command).map_err(|error| StoreError::Corrupt(error.to_string()))?;
-    let row = sqlx::query(
+    let done = sqlx::query(
         "INSERT INTO claim (team, principal, key, fingerprint, body_hash, key_version, command, request, answer_kind,
                             existing, location, etag, body, claimed_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) RETURNING id",
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
     )
     .bind(&scope.team)
     .bind(scope.principal.0)
@@ -344,13 +317,12 @@ pub(super) async fn claim_with(
     .bind(&answer.etag)
     .bind(answer.body.as_ref())
     .bind(submission.arrived.at.millis())
-    .fetch_one(connection)
+    .execute(connection)
     .await?;
-    let _: i64 = row.try_get("id")?;
-    Ok(())
+    exactly_one(&done, "claim")
 }
 
-/// Hexadecimal digits, as SQLite's `unhex` reads them.
+/// Hexadecimal digits, as both databases read bytes.
 fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     bytes

@@ -1,0 +1,64 @@
+//! What PostgreSQL calls things and where it differs. The SQL rooms are written against these words only.
+
+pub(in crate::store) use super::Postgres as Database;
+
+use crate::store::StoreResult;
+use domain::id::RequestId;
+
+pub(in crate::store) type Db = sqlx::Postgres;
+pub(in crate::store) type Connection = sqlx::PgConnection;
+pub(in crate::store) type DbRow = sqlx::postgres::PgRow;
+pub(in crate::store) type Done = sqlx::postgres::PgQueryResult;
+
+/// Stands at the end of a look on which a change is decided.
+pub(in crate::store) const FOR_UPDATE: &str = " FOR UPDATE";
+/// Stands at the end of a look for rows that any one of several servers may take.
+pub(in crate::store) const SKIP_LOCKED: &str = " FOR UPDATE SKIP LOCKED";
+/// Which runs were begun, in the words of the index that finds them.
+pub(in crate::store) const BEGUN: &str = "touched OR owner IS NOT NULL";
+
+/// The moment by which deadlines are reckoned, where `now` is the parameter or column with the server's own. Servers'
+/// clocks may differ, so it is the database's.
+pub(in crate::store) fn clock(now: &str) -> String {
+    format!("keyturn_now({now})")
+}
+
+/// The rows of a group of creates, out of a JSON array as parameter 1.
+pub(in crate::store) const CREATES: &str = "
+    SELECT team, principal, key, decode(fingerprint, 'hex') AS fingerprint, decode(body_hash, 'hex') AS body_hash,
+           key_version, schema_digest, kind, location, convert_to(body, 'UTF8') AS body, request, resource,
+           requested_by, channel, action, offering, version, type, name, parameters, labels, correlation_id, parent,
+           state, entry, at, submission, operation, token_label, address
+      FROM json_to_recordset($1::json) AS given (
+           team TEXT, principal UUID, key TEXT, fingerprint TEXT, body_hash TEXT, key_version BIGINT,
+           schema_digest TEXT, kind TEXT, location TEXT, body TEXT, request UUID, resource UUID, requested_by TEXT,
+           channel TEXT, action TEXT, offering TEXT, version TEXT, type TEXT, name TEXT, parameters TEXT, labels TEXT,
+           correlation_id TEXT, parent UUID, state TEXT, entry TEXT, at BIGINT, submission UUID, operation TEXT,
+           token_label TEXT, address TEXT)";
+
+/// The elements of a JSON array as parameter 1: their texts, and their places from 0.
+pub(in crate::store) const ELEMENTS: &str = "
+    SELECT nth - 1 AS place, given.element::text AS element
+      FROM json_array_elements($1::json) WITH ORDINALITY AS given (element, nth)";
+
+/// Lets nobody else decide about the same until the end of the transaction.
+pub(in crate::store) async fn lock(connection: &mut Connection, what: &[&[u8]]) -> StoreResult<()> {
+    let mut hash = blake3::Hasher::new();
+    for part in what {
+        hash.update(&part.len().to_le_bytes()).update(part);
+    }
+    let mut number = [0; 8];
+    hash.finalize_xof().fill(&mut number);
+    sqlx::query("SELECT pg_advisory_xact_lock($1)")
+        .bind(i64::from_le_bytes(number))
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Lets nobody else change the request or its run until the end of the transaction.
+pub(in crate::store) async fn lock_request(connection: &mut Connection, id: RequestId) -> StoreResult<()> {
+    // One that is not there cannot be changed by anybody.
+    sqlx::query("SELECT id FROM request WHERE id = $1 FOR UPDATE").bind(id.0).execute(connection).await?;
+    Ok(())
+}

@@ -1,0 +1,229 @@
+//! The store in PostgreSQL, for several servers on one database: creates are grouped, every other write is a transaction
+//! of its own, and servers tell each other what changed.
+//!
+//! Nothing waits without a bound: not for a connection, a lock, a statement or an answer. While the database is away
+//! every call is refused soon, and once it is back every call finds it without anybody's help.
+
+mod dialect;
+mod groups;
+mod news;
+#[expect(clippy::duplicate_mod, reason = "the SQL rooms are compiled once for each database")]
+#[path = "../sql/mod.rs"]
+mod sql;
+
+use super::{Effect, StoreError, StoreResult, Submission, Submitted, changes::Changes};
+use crate::clock::{Ids, SystemIds};
+use dialect::Connection;
+use domain::id::RequestId;
+use groups::Groups;
+use news::News;
+use sql::{Work, decide};
+use sqlx::{
+    ConnectOptions, Connection as _, PgPool,
+    pool::PoolConnection,
+    postgres::{PgConnectOptions, PgPoolOptions},
+};
+use std::{fmt, str::FromStr, sync::Arc, time::Duration};
+use tokio::time::{Instant, timeout};
+
+/// How many connections one server has for everything but creates and news.
+const CONNECTIONS: u32 = 16;
+/// How long one waits for a connection.
+const TURN: Duration = Duration::from_secs(2);
+/// How long PostgreSQL works on one statement, and waits for one lock. The second is shorter than a repeat waits for its
+/// first, so that a lock that somebody sits on is told as such.
+const STATEMENT: Duration = Duration::from_secs(5);
+const LOCK: Duration = Duration::from_secs(2);
+/// How long a transaction may do nothing before PostgreSQL ends it: a server that stopped answering holds no locks.
+const IDLE: Duration = Duration::from_secs(10);
+/// How long one waits for a whole piece of work, however silent the network is.
+const PIECE: Duration = Duration::from_secs(8);
+/// How long a server that starts waits for another that brings the tables to this version.
+const MIGRATION: Duration = Duration::from_mins(2);
+/// How long an idle connection is trusted without asking whether it still stands.
+const TRUSTED: Duration = Duration::from_secs(1);
+/// How often a piece of work that others got in the way of is tried, and for how long.
+const TRIES: u32 = 10;
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The PostgreSQL store.
+#[derive(Clone)]
+pub struct Postgres {
+    pool: PgPool,
+    groups: Groups,
+    changes: Arc<Changes>,
+    news: News,
+}
+
+impl fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Options of a connection hold its password.
+        f.write_str("Postgres")
+    }
+}
+
+/// What the database of this address is called, without its password.
+fn options(url: &str) -> StoreResult<PgConnectOptions> {
+    // The error may quote the address, and with it the password.
+    let options = PgConnectOptions::from_str(url)
+        .map_err(|_| StoreError::Unavailable("the address is not one of a PostgreSQL database".into()))?;
+    Ok(options.application_name("keyturn").statement_cache_capacity(256).disable_statement_logging())
+}
+
+fn bounded(options: PgConnectOptions, statement: Duration, lock: Duration) -> PgConnectOptions {
+    options.options([
+        ("default_transaction_isolation", "read committed".to_owned()),
+        ("statement_timeout", statement.as_millis().to_string()),
+        ("lock_timeout", lock.as_millis().to_string()),
+        ("idle_in_transaction_session_timeout", IDLE.as_millis().to_string()),
+    ])
+}
+
+fn no_answer() -> StoreError {
+    StoreError::Unavailable("the database does not answer".into())
+}
+
+/// Waits a moment, by chance longer or shorter, longer with every try.
+async fn pause(tries: u32) {
+    let most = 4_u64 << tries.min(5);
+    let chance = u64::from(SystemIds.random()) % most;
+    tokio::time::sleep(Duration::from_millis(1 + chance)).await;
+}
+
+/// Whether to try once more what others got in the way of.
+fn again<T>(result: &StoreResult<T>, tries: u32, begun: Instant) -> bool {
+    matches!(result, Err(StoreError::Contended(_))) && tries < TRIES && begun.elapsed() < PATIENCE
+}
+
+impl Postgres {
+    /// Connects, and brings the tables to this version. Several servers may do that at once.
+    pub async fn open(url: &str) -> StoreResult<Self> {
+        let options = options(url)?;
+        let mut first = timeout(TURN * 5, bounded(options.clone(), MIGRATION, MIGRATION).connect())
+            .await
+            .map_err(|_| no_answer())??;
+        let (encoding, commits): (String, String) =
+            sqlx::query_as("SELECT current_setting('server_encoding'), current_setting('synchronous_commit')")
+                .fetch_one(&mut first)
+                .await?;
+        if encoding != "UTF8" {
+            return Err(StoreError::Unavailable(format!(
+                "the database's encoding is {encoding}; make one with ENCODING 'UTF8'"
+            )));
+        }
+        sqlx::migrate!("../../migrations/postgres")
+            .run(&mut first)
+            .await
+            .map_err(|error| StoreError::Unavailable(format!("migrations: {error}")))?;
+        // Nothing waits for its end.
+        let _ = timeout(TURN, first.close()).await;
+        let mut options = bounded(options, STATEMENT, LOCK);
+        if commits == "off" {
+            // An answered submission survives a power cut, whatever is good enough for others here.
+            options = options.options([("synchronous_commit", "on")]);
+        }
+        let pool = PgPoolOptions::new()
+            .max_connections(CONNECTIONS)
+            .acquire_timeout(TURN)
+            .test_before_acquire(false)
+            .before_acquire(|connection, idle| {
+                Box::pin(async move {
+                    if idle.idle_for > TRUSTED {
+                        connection.ping().await?;
+                    }
+                    Ok(true)
+                })
+            })
+            .connect_lazy_with(options.clone());
+        let changes = Arc::<Changes>::default();
+        let news = News::start(pool.clone(), options.clone(), Arc::clone(&changes));
+        Ok(Self { pool, groups: Groups::start(&options), changes, news })
+    }
+
+    /// Reads.
+    async fn read<A: Send + Sync, T>(&self, given: A, work: Work<A, T>) -> StoreResult<T> {
+        let mut connection = self.pool.acquire().await?;
+        let read = timeout(PIECE, work(&given, &mut connection)).await;
+        answered(connection, read)
+    }
+
+    /// Reads with several statements that see the same moment.
+    async fn snapshot<A: Send + Sync, T>(&self, given: A, work: Work<A, T>) -> StoreResult<T> {
+        let mut connection = self.pool.acquire().await?;
+        let read = timeout(PIECE, async {
+            let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+            let mut transaction = connection.begin_with(begin).await?;
+            work(&given, &mut transaction).await
+        })
+        .await;
+        answered(connection, read)
+    }
+
+    /// Writes in a transaction, or not at all.
+    async fn write<A, T>(&self, given: A, work: Work<A, T>) -> StoreResult<T>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        let begun = Instant::now();
+        let mut tries = 0;
+        loop {
+            let written = self.write_once(&given, work).await;
+            if !again(&written, tries, begun) {
+                return written;
+            }
+            pause(tries).await;
+            tries += 1;
+        }
+    }
+
+    async fn write_once<A: Send + Sync, T>(&self, given: &A, work: Work<A, T>) -> StoreResult<T> {
+        let mut connection = self.pool.acquire().await?;
+        let written = timeout(PIECE, async {
+            let mut transaction = connection.begin().await?;
+            let result = work(given, &mut transaction).await?;
+            transaction.commit().await?;
+            Ok(result)
+        })
+        .await;
+        answered(connection, written)
+    }
+
+    /// Has a submission decided.
+    async fn decide(&self, submission: Submission) -> StoreResult<Submitted> {
+        if matches!(submission.effect, Effect::Create { .. }) {
+            return self.groups.submit(submission).await;
+        }
+        // Of its own, so that who asked may go away without stopping it half-way.
+        let store = self.clone();
+        let deciding = tokio::spawn(async move {
+            store
+                .write(submission, |submission, connection| Box::pin(decide::one(connection, submission)))
+                .await
+        });
+        deciding.await.unwrap_or_else(|error| Err(StoreError::Unavailable(error.to_string())))
+    }
+
+    /// Where one hears of changes.
+    fn heard(&self) -> &Changes {
+        &self.changes
+    }
+
+    /// Tells here and on every other server that a request changed, and that there may be work.
+    fn tell(&self, request: RequestId) {
+        self.changes.changed(request);
+        self.changes.work_waits();
+        self.news.tell(request);
+    }
+}
+
+/// What came of a piece of work. A connection that owes an answer is of no use to the next.
+fn answered<T>(
+    connection: PoolConnection<sqlx::Postgres>,
+    result: Result<StoreResult<T>, tokio::time::error::Elapsed>,
+) -> StoreResult<T> {
+    result.unwrap_or_else(|_| {
+        drop(connection.detach());
+        Err(no_answer())
+    })
+}

@@ -1,0 +1,49 @@
+//! The SQL of every promise, one text for both databases. These rooms are compiled once for each of them, against its
+//! `dialect`, which is the one place where the two differ.
+//!
+//! Whoever decides on what it reads uses the look that locks: SQLite's writer is alone anyway, PostgreSQL's are many.
+//! Locks are taken in one order: the key (creates by claiming it, all else by [`dialect::lock`]), the request, its run,
+//! its resource.
+
+mod arrivals;
+pub(in crate::store) mod decide;
+mod lists;
+mod people;
+mod rows;
+mod runs;
+mod store;
+pub(in crate::store) mod submit;
+
+use super::dialect::{self, Connection, Done};
+use crate::store::{AuditEntry, StoreError, StoreResult};
+use std::pin::Pin;
+
+/// A piece of work that is being done on a connection.
+pub(in crate::store) type Running<'c, T> = Pin<Box<dyn Future<Output = StoreResult<T>> + Send + 'c>>;
+
+/// A piece of work on what it is given. It keeps nothing of its own, so that it can be done again.
+pub(in crate::store) type Work<A, T> = for<'c> fn(&'c A, &'c mut Connection) -> Running<'c, T>;
+
+/// Checks that a write met exactly the row it was meant for.
+fn exactly_one(done: &Done, what: &str) -> StoreResult<()> {
+    match done.rows_affected() {
+        1 => Ok(()),
+        met => Err(StoreError::Corrupt(format!("{what}: {met} rows instead of one"))),
+    }
+}
+
+async fn write_audit(connection: &mut Connection, entry: &AuditEntry) -> StoreResult<()> {
+    let done = sqlx::query(
+        "INSERT INTO audit (at, actor, channel, act, team, target, detail) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .bind(entry.at.millis())
+    .bind(&entry.actor)
+    .bind(entry.channel)
+    .bind(entry.act)
+    .bind(&entry.team)
+    .bind(&entry.target)
+    .bind(&entry.detail)
+    .execute(connection)
+    .await?;
+    exactly_one(&done, "audit")
+}
