@@ -38,7 +38,8 @@ impl Cluster {
     /// One of its own.
     pub(crate) fn start(arguments: &[&str]) -> Self {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let script = here.ancestors().map(|folder| folder.join(".ci/postgres.sh")).find(|file| file.is_file());
+        let script =
+            here.ancestors().map(|folder| folder.join(".ci/postgres.sh")).find(|file| file.is_file());
         let mut child = Command::new(script.unwrap())
             .args(arguments)
             .stdin(Stdio::piped())

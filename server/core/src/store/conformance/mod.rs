@@ -68,7 +68,8 @@ impl Bench {
     async fn postgres() -> Self {
         let address = cluster::Cluster::shared().database().await;
         let bench = Self::at(Place::Address(address.clone())).await;
-        let tell = "CREATE OR REPLACE FUNCTION keyturn_now(servers_own BIGINT) RETURNS BIGINT LANGUAGE sql STABLE AS
+        let tell =
+            "CREATE OR REPLACE FUNCTION keyturn_now(servers_own BIGINT) RETURNS BIGINT LANGUAGE sql STABLE AS
                     $$ SELECT servers_own $$";
         sqlx::query(tell).execute(&mut cluster::connect(&address).await).await.unwrap();
         bench

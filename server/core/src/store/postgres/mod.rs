@@ -102,10 +102,11 @@ impl Postgres {
         let mut first = timeout(TURN * 5, bounded(options.clone(), MIGRATION, MIGRATION).connect())
             .await
             .map_err(|_| no_answer())??;
-        let (encoding, commits): (String, String) =
-            sqlx::query_as("SELECT current_setting('server_encoding'), current_setting('synchronous_commit')")
-                .fetch_one(&mut first)
-                .await?;
+        let (encoding, commits): (String, String) = sqlx::query_as(
+            "SELECT current_setting('server_encoding'), current_setting('synchronous_commit')",
+        )
+        .fetch_one(&mut first)
+        .await?;
         if encoding != "UTF8" {
             return Err(StoreError::Unavailable(format!(
                 "the database's encoding is {encoding}; make one with ENCODING 'UTF8'"
