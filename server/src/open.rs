@@ -5,8 +5,8 @@ use portal::{
     Parts, Portal,
     catalog::Catalog,
     clock::{Clock, Ids, SystemClock, SystemIds},
+    keys::Keys,
     provisioner::exec::Site,
-    secret::SecretKey,
     settings::{GuardSettings, Settings},
     store::sqlite::Sqlite,
 };
@@ -38,7 +38,7 @@ pub(crate) async fn open(config: &Config, with: With) -> Result<Portal, OpenFail
     let clock: Arc<dyn Clock> = Arc::new(SystemClock { offset_millis: config.clock_offset_millis });
     private_folder_of(&config.database, DATABASE)?;
     private_folder_of(&config.secret_key_file, KEY_FILE)?;
-    let key = key(config, ids.as_ref())?;
+    let keys = keys(config, ids.as_ref())?;
     let store = store(config).await?;
     let catalog = match with {
         With::Catalog => catalog(config)?,
@@ -54,7 +54,7 @@ pub(crate) async fn open(config: &Config, with: With) -> Result<Portal, OpenFail
         workers: config.workers,
         lease: config.lease,
     };
-    let parts = Parts { store: Arc::new(store), catalog, key, clock, ids, settings };
+    let parts = Parts { store: Arc::new(store), catalog, keys, clock, ids, settings };
     Portal::open(parts).await.map_err(|error| match error.to_string().split_once(": ") {
         Some(("KEYTURN_GUARD_RETENTION", why)) => {
             OpenFailure { setting: "KEYTURN_GUARD_RETENTION", why: why.to_owned() }
@@ -96,14 +96,14 @@ pub(crate) async fn store(config: &Config) -> Result<Sqlite, OpenFailure> {
     })
 }
 
-fn key(config: &Config, ids: &dyn Ids) -> Result<SecretKey, OpenFailure> {
+fn keys(config: &Config, ids: &dyn Ids) -> Result<Keys, OpenFailure> {
     let file = &config.secret_key_file;
     // A fresh key beside an old database would open nothing that is sealed in it.
     if config.database.exists() && !file.exists() {
         let why = format!("{} is missing, and the database was made with it; put it back", file.display());
         return Err(OpenFailure { setting: KEY_FILE, why });
     }
-    SecretKey::read_or_make(file, ids)
+    Keys::read_or_make(file, ids)
         .map_err(|error| OpenFailure { setting: KEY_FILE, why: format!("{}: {error}", file.display()) })
 }
 

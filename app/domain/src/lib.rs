@@ -15,6 +15,7 @@ pub mod key;
 pub mod label;
 pub mod merge;
 pub mod name;
+pub mod plan;
 pub mod problem;
 pub mod role;
 pub mod state;

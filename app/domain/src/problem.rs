@@ -107,6 +107,8 @@ problems! {
         "The portal's queue is full. Nothing was taken in; send the same again, with the same key, after the time in Retry-After."
     StoreUnavailable "store-unavailable" "The portal cannot write at present"
         "The portal's database did not take the change, so nothing was run. Send the same again, with the same key, after the time in Retry-After."
+    ServerBehind "server-behind" "This server cannot tell yet whether this is a repeat"
+        "The key by which the portal recognises repeats was renewed, and this server has not been given the new one. Nothing was changed; send the same again, with the same Idempotency-Key, after the time in Retry-After."
     Internal "internal" "Something went wrong here"
         "The portal met a fault of its own. Send the same again with the same key: if the first one was taken in, you get its answer."
 }

@@ -69,6 +69,40 @@ pub struct RequestView {
     pub finished_at: Option<Moment>,
 }
 
+/// An earlier request, in short: what one needs to know to tell whether it is what is asked for again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct EarlierRequest {
+    /// Its ID.
+    pub id: RequestId,
+    /// Its address in the API.
+    pub href: String,
+    /// The catalog entry.
+    pub offering: Name,
+    /// The resource's name.
+    pub name: Name,
+    /// Where it stands.
+    pub state: RequestState,
+    /// Who asked.
+    pub requested_by: String,
+    /// When it was accepted.
+    pub created_at: Moment,
+}
+
+impl From<&RequestView> for EarlierRequest {
+    fn from(request: &RequestView) -> Self {
+        Self {
+            id: request.id,
+            href: RequestLink::to(request.id).href,
+            offering: request.offering.clone(),
+            name: request.name.clone(),
+            state: request.state,
+            requested_by: request.requested_by.clone(),
+            created_at: request.created_at,
+        }
+    }
+}
+
 /// One provisioned thing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

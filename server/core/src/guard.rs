@@ -6,11 +6,15 @@
 use crate::{
     Error, Result,
     answer::Answered,
+    keys::Keys,
     secret::SecretKey,
     settings::GuardSettings,
     store::{Claim, Meaning, NameHolder, Scope, Store, StoreError, StoredRequest, Submission, Submitted},
 };
-use domain::{command::Command, json, label::Labels, problem::ProblemKind, time::Moment, view::RequestView};
+use domain::{
+    command::Command, id::RequestId, json, label::Labels, problem::ProblemKind, time::Moment,
+    view::RequestView,
+};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -29,11 +33,12 @@ impl From<StoreError> for Error {
 }
 
 /// The hashes by which a repeat is recognised.
-pub(crate) fn meaning(key: &SecretKey, command: &Command, body: &Value) -> Meaning {
+pub(crate) fn meaning(keys: &Keys, command: &Command, body: &Value) -> Meaning {
+    let current = keys.current();
     Meaning {
-        fingerprint: key.fingerprint(&command.canonical()),
-        body_hash: body_hash(key, body),
-        key_version: SecretKey::VERSION,
+        fingerprint: current.key.fingerprint(&command.canonical()),
+        body_hash: body_hash(&current.key, body),
+        key_version: current.number,
     }
 }
 
@@ -133,6 +138,16 @@ pub(crate) fn name_taken(holder: &NameHolder, wanted: &RequestView) -> Error {
     );
     error.differs = differs;
     error.about(holder.request)
+}
+
+/// The refusal of a name whose holder is being deleted.
+pub(crate) fn deleting(request: RequestId) -> Error {
+    Error::new(
+        ProblemKind::DeletionInProgress,
+        "The resource of this name is being deleted. Send the same again after the time in Retry-After.",
+    )
+    .about(request)
+    .after(SOON * 2)
 }
 
 /// The claim of a scope, with the request that it is bound to; refused once the key's retention is over.

@@ -10,6 +10,7 @@ pub mod catalog;
 pub mod clock;
 pub mod error;
 mod guard;
+pub mod keys;
 pub mod provisioner;
 pub mod secret;
 pub mod service;

@@ -1,4 +1,5 @@
-//! Secrets: the portal's key, what is hashed and sealed with it, passwords and tokens.
+//! Secrets: one version of the portal's key, what is hashed and sealed with it, passwords and tokens. All versions
+//! together are the business of `keys`.
 
 use crate::{Error, Result, clock::Ids};
 use argon2::{
@@ -11,14 +12,13 @@ use chacha20poly1305::{
     aead::{Aead, Payload},
 };
 use sha2::{Digest, Sha256};
-use std::{fs, io, io::Write, os::unix::fs::OpenOptionsExt, path::Path};
 
 /// How a token begins, so that scanners recognise one that leaked.
 pub const TOKEN_PREFIX: &str = "kt_";
 
 const NONCE_LENGTH: usize = 24;
 
-/// The portal's key. Everything that is hashed with a key or sealed is bound to it.
+/// One version of the portal's key. Everything that is hashed with a key or sealed is bound to one.
 #[derive(Clone)]
 pub struct SecretKey {
     fingerprints: [u8; 32],
@@ -33,9 +33,6 @@ impl std::fmt::Debug for SecretKey {
 }
 
 impl SecretKey {
-    /// The version that hashes made with this key name.
-    pub const VERSION: i64 = 1;
-
     /// Derives the keys from 32 bytes of randomness.
     #[must_use]
     pub fn from_bytes(master: [u8; 32]) -> Self {
@@ -44,47 +41,6 @@ impl SecretKey {
             sealing: blake3::derive_key("keyturn 2026 sealing v1", &master),
             check: blake3::derive_key("keyturn 2026 check value v1", &master),
         }
-    }
-
-    /// Reads the key from a file of 64 hexadecimal digits, making the file (mode 0600) where it is missing.
-    pub fn read_or_make(file: &Path, ids: &dyn Ids) -> io::Result<Self> {
-        match fs::read_to_string(file) {
-            Ok(text) => Self::from_hex(text.trim()).ok_or_else(|| {
-                io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    "the secret key file must hold 64 hexadecimal digits",
-                )
-            }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let mut master = [0; 32];
-                ids.fill(&mut master);
-                // Written beside and renamed, so that a crash never leaves half a key behind.
-                let beside = file.with_extension("new");
-                let mut new = fs::OpenOptions::new()
-                    .write(true)
-                    .create(true)
-                    .truncate(true)
-                    .mode(0o600)
-                    .open(&beside)?;
-                writeln!(new, "{}", blake3::Hash::from_bytes(master).to_hex())?;
-                new.sync_all()?;
-                match fs::hard_link(&beside, file) {
-                    Ok(()) => fs::remove_file(&beside)?,
-                    // Another process was first; its key counts.
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                        fs::remove_file(&beside)?;
-                        return Self::read_or_make(file, ids);
-                    }
-                    Err(error) => return Err(error),
-                }
-                Ok(Self::from_bytes(master))
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    fn from_hex(text: &str) -> Option<Self> {
-        blake3::Hash::from_hex(text).ok().map(|hash| Self::from_bytes(*hash.as_bytes()))
     }
 
     /// A value by which the database recognises the key without holding it.
@@ -177,19 +133,6 @@ mod tests {
         sealed[30] ^= 1;
         assert!(key.unseal("outputs", &sealed).is_none());
         assert!(key.unseal("outputs", b"short").is_none());
-    }
-
-    #[test]
-    fn the_key_file_is_made_once_and_private() {
-        use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("secret.key");
-        let one = SecretKey::read_or_make(&file, &SystemIds).unwrap();
-        let two = SecretKey::read_or_make(&file, &SystemIds).unwrap();
-        assert_eq!(one.check_value(), two.check_value());
-        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-        fs::write(&file, "not a key").unwrap();
-        assert!(SecretKey::read_or_make(&file, &SystemIds).is_err());
     }
 
     #[test]

@@ -4,9 +4,9 @@ use crate::{
     Answered, Caller, Credential, Error, Parts, Portal,
     catalog::{Catalog, Offering, ParameterSchema},
     clock::{Clock, Ids, StandingClock, SystemClock, SystemIds},
+    keys::Keys,
     provisioner::{Context, Job, Observation, Outcome, Provisioner, fake::Fake},
-    secret::SecretKey,
-    service::Arrival,
+    service::{Arrival, OpenError},
     settings::{GuardSettings, Settings},
     store::{NewPrincipal, Store, sqlite::Sqlite},
 };
@@ -56,6 +56,8 @@ pub(crate) struct Plan {
     pub(crate) workers: usize,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) offerings: Vec<Offering>,
+    pub(crate) keys: Keys,
+    pub(crate) guard: GuardSettings,
 }
 
 impl Plan {
@@ -66,6 +68,8 @@ impl Plan {
             workers: 2,
             clock: Arc::new(SystemClock::default()),
             offerings: vec![offering("vm", Arc::new(provisioner))],
+            keys: Keys::of([(1, [7; 32])]).unwrap(),
+            guard: GuardSettings::default(),
         }
     }
 
@@ -155,6 +159,14 @@ impl House {
             background: None,
             folder: Arc::clone(&self.folder),
         }
+    }
+
+    /// Why another portal does not open on the same database.
+    pub(crate) async fn refused_beside(&self, change: impl FnOnce(&mut Plan)) -> OpenError {
+        let mut plan = self.plan.clone();
+        change(&mut plan);
+        let store = Arc::new(Sqlite::open(&self.file).await.unwrap());
+        Portal::open(parts(store, &plan)).await.unwrap_err()
     }
 
     /// A house whose workers run.
@@ -298,15 +310,18 @@ impl Drop for House {
 
 async fn open(file: &std::path::Path, plan: &Plan) -> (Portal, Arc<dyn Store>) {
     let store: Arc<dyn Store> = Arc::new(Sqlite::open(file).await.unwrap());
-    let parts = Parts {
-        store: Arc::clone(&store),
+    (Portal::open(parts(Arc::clone(&store), plan)).await.unwrap(), store)
+}
+
+fn parts(store: Arc<dyn Store>, plan: &Plan) -> Parts {
+    Parts {
+        store,
         catalog: Catalog::of(plan.offerings.clone()),
-        key: SecretKey::from_bytes([7; 32]),
+        keys: plan.keys.clone(),
         clock: Arc::clone(&plan.clock),
         ids: Arc::new(FullWaits),
-        settings: Settings { guard: GuardSettings::default(), workers: plan.workers, lease: plan.lease },
-    };
-    (Portal::open(parts).await.unwrap(), store)
+        settings: Settings { guard: plan.guard, workers: plan.workers, lease: plan.lease },
+    }
 }
 
 async fn person(store: &dyn Store, name: &str, team: &str, role: TeamRole) -> Caller {

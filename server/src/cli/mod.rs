@@ -1,6 +1,7 @@
 //! The command line. Each command is a file; what they share is how they report.
 
 mod catalog;
+mod key;
 mod migrate;
 mod report;
 mod serve;
@@ -52,6 +53,9 @@ enum Command {
     /// Tokens for scripts.
     #[command(subcommand)]
     Token(TokenCommand),
+    /// The key that repeats are recognised and secrets are encrypted with.
+    #[command(subcommand)]
+    Key(key::Key),
     /// The catalog of offerings.
     #[command(subcommand)]
     Catalog(CatalogCommand),
@@ -114,6 +118,7 @@ async fn perform(command: Command, common: &Common) -> Result<Said, Failure> {
         Command::User(UserCommand::Add(add)) => add.run(common).await,
         Command::Team(TeamCommand::Add(add)) => add.run(common).await,
         Command::Token(TokenCommand::Create(create)) => create.run(common).await,
+        Command::Key(key) => key.run(common).await,
         Command::Catalog(CatalogCommand::Check(check)) => check.run(),
         Command::Migrate => migrate::run(&common.configured()?).await,
         Command::ExecGuard { .. } => Ok(Said::nothing()),

@@ -76,7 +76,7 @@ pub(crate) fn status(kind: ProblemKind) -> StatusCode {
         P::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         P::KeyReused | P::InvalidParameters | P::UnknownOffering => StatusCode::UNPROCESSABLE_ENTITY,
         P::TooManyAttempts => StatusCode::TOO_MANY_REQUESTS,
-        P::Busy | P::StoreUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+        P::Busy | P::StoreUnavailable | P::ServerBehind => StatusCode::SERVICE_UNAVAILABLE,
         P::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
@@ -86,7 +86,7 @@ fn retry_after(error: &portal::Error) -> Option<Duration> {
     use ProblemKind as P;
     let by_kind = match error.kind {
         P::KeyInUse | P::Busy => Some(Duration::from_secs(1)),
-        P::DeletionInProgress | P::StoreUnavailable => Some(Duration::from_secs(5)),
+        P::DeletionInProgress | P::StoreUnavailable | P::ServerBehind => Some(Duration::from_secs(5)),
         P::TooManyAttempts => Some(Duration::from_secs(30)),
         _ => None,
     };

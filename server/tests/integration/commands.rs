@@ -1,7 +1,7 @@
 //! The command line, and what stops a start.
 
-use super::support::{Home, Server, World, eventually, vm};
-use serde_json::Value;
+use super::support::{ALPHA, Home, Server, World, eventually, fast, vm};
+use serde_json::{Value, json};
 use std::{os::unix::fs::PermissionsExt, process::Output};
 
 #[track_caller]
@@ -55,6 +55,31 @@ fn a_lost_or_foreign_key_stops_the_start() {
     fails(&home.run(&["serve"], ""), &["KEYTURN_SECRET_KEY_FILE", "64 hexadecimal"]);
     std::fs::write(&key, kept).unwrap();
     home.team("beta");
+}
+
+#[tokio::test]
+async fn a_key_is_rotated_beside_a_running_server_and_old_repeats_are_still_known() {
+    let mut world = World::start();
+    let first = world.ann.post(ALPHA, "rotated", &fast("rotated", json!({}))).await.is(202);
+    let home = &world.server.home;
+    let said: Value = serde_json::from_str(&home.must(&["key", "rotate", "--json"], "")).unwrap();
+    assert_eq!(said["version"], 2);
+    let key = home.path().join("data/secret.key");
+    assert_eq!(std::fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
+    let versions = home.must(&["key", "list", "--json"], "");
+    let known: Value = serde_json::from_str(&versions).unwrap();
+    assert_eq!(
+        (&known["versions"][0]["current"], &known["versions"][1]["current"]),
+        (&false.into(), &true.into())
+    );
+    let text = std::fs::read_to_string(&key).unwrap();
+    let digits = text.lines().map(|line| line.rsplit(' ').next().unwrap());
+    assert!(digits.clone().count() == 2 && digits.clone().all(|digits| !versions.contains(digits)));
+    world.kill();
+    world.restart();
+    world.ann.post(ALPHA, "rotated", &fast("rotated", json!({}))).await.repeats(&first);
+    let reused = world.ann.post(ALPHA, "rotated", &fast("other", json!({}))).await;
+    reused.refused(422, "idempotency-key-reused");
 }
 
 #[test]

@@ -168,7 +168,7 @@ async fn an_address_is_understood_in_whole_or_refused() {
         let call = world.ann.call("POST", &format!("{ALPHA}?{query}")).header("Idempotency-Key", "q");
         Answer::of(call.json(&fast("b", json!({}))))
     };
-    create("dry_run=true").await.refused(400, "invalid-query");
+    create("dry_run=yes").await.refused(400, "invalid-query");
     create("colour=red").await.refused(400, "invalid-query");
     create("labels=nocolon").await.refused(422, "invalid-parameters");
     create("labels=env:prod&labels=tier:one").await.is(202);

@@ -7,6 +7,7 @@ mod campaign;
 mod commands;
 mod concurrent;
 mod create;
+mod dry_run;
 mod events;
 mod forms;
 #[path = "../history/mod.rs"]

@@ -29,13 +29,13 @@ const MEMBERS: [&str; 7] =
     ["offering", "name", "parameters", "labels", "correlation_id", "parent_id", "confirm_duplicate"];
 
 /// A create as it was sent: parsed, but not yet understood by any schema.
-struct Sent {
+pub(super) struct Sent {
     body: Object,
     labels: Vec<String>,
 }
 
 impl Sent {
-    fn read(body: &[u8], labels: Vec<String>) -> Result<Self> {
+    pub(super) fn read(body: &[u8], labels: Vec<String>) -> Result<Self> {
         let Value::Object(body) = json::read(body)? else {
             return Err(Error::new(ProblemKind::InvalidJson, "The body must be one JSON object."));
         };
@@ -72,7 +72,7 @@ impl Sent {
     }
 
     /// The command that it means under a schema; or every value that does not fit.
-    fn command(&self, schema: &ParameterSchema) -> Result<Command, Vec<FieldError>> {
+    pub(super) fn command(&self, schema: &ParameterSchema) -> Result<Command, Vec<FieldError>> {
         let mut wrong = Vec::new();
         let offering = keep(self.offering(), &mut wrong);
         let name = keep(
@@ -284,7 +284,7 @@ impl Inner {
         let asked_for = request.view.clone();
         let scope = arrived.scope.clone();
         let submission = Submission {
-            meaning: guard::meaning(&self.key, &command, &sent.hashed()),
+            meaning: guard::meaning(&self.keys, &command, &sent.hashed()),
             arrived,
             command: Some(command),
             effect: Effect::Create { request: Box::new(request), schema_digest, answer },
@@ -308,7 +308,8 @@ impl Inner {
         sent: &Sent,
     ) -> Result<Answered> {
         let now = self.clock.now();
-        if claim.meaning.body_hash == guard::body_hash(&self.key, &sent.hashed()) {
+        let key = self.key_of(claim.meaning.key_version).await?;
+        if claim.meaning.body_hash == guard::body_hash(&key, &sent.hashed()) {
             return Ok(guard::replay(claim, request.as_ref(), &self.settings.guard, now));
         }
         if claim.schema_digest.is_none() {
@@ -318,7 +319,7 @@ impl Inner {
             let first = guard::first_command(&claim, request.as_ref());
             return Err(guard::reused(&claim, first.map(|first| sent.misfits(&first)).unwrap_or_default()));
         };
-        if claim.meaning.fingerprint == self.key.fingerprint(&command.canonical()) {
+        if claim.meaning.fingerprint == key.fingerprint(&command.canonical()) {
             return Ok(guard::replay(claim, request.as_ref(), &self.settings.guard, now));
         }
         let differs = guard::first_command(&claim, request.as_ref()).map(|first| first.differences(&command));
@@ -338,7 +339,7 @@ impl Inner {
         Ok(sent.command(&schema).ok())
     }
 
-    fn offering(&self, sent: &Sent) -> Result<Arc<Offering>> {
+    pub(super) fn offering(&self, sent: &Sent) -> Result<Arc<Offering>> {
         let id = sent.offering().map_err(|error| Error::fields(vec![error]))?;
         if let Some(offering) = self.catalog.get(&id) {
             return Ok(Arc::clone(offering));
@@ -358,7 +359,7 @@ impl Inner {
         })
     }
 
-    async fn check_parent(&self, caller: &Caller, command: &Command) -> Result<()> {
+    pub(super) async fn check_parent(&self, caller: &Caller, command: &Command) -> Result<()> {
         let Some(parent) = command.parent_id else {
             return Ok(());
         };
@@ -368,7 +369,7 @@ impl Inner {
         }
     }
 
-    fn new_request(
+    pub(super) fn new_request(
         &self,
         caller: &Caller,
         team: &Name,

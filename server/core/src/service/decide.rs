@@ -130,7 +130,7 @@ impl Inner {
                 return self.refused(arrived, &command, &hashed, error).await;
             }
         };
-        let meaning = guard::meaning(&self.key, &command, &hashed);
+        let meaning = guard::meaning(&self.keys, &command, &hashed);
         let submission = Submission { arrived, meaning, command: Some(command.clone()), effect };
         self.guarded(submission, &command, &hashed, may).await
     }

@@ -2,6 +2,8 @@
 
 mod create;
 mod decide;
+mod dry_run;
+mod keys;
 mod people;
 mod read;
 #[cfg(test)]
@@ -16,7 +18,7 @@ use crate::{
     catalog::Catalog,
     clock::{Clock, Ids},
     guard,
-    secret::SecretKey,
+    keys::Keys,
     settings::Settings,
     store::{Arrived, Claim, Scope, Store, StoreError, StoredRequest, Submission, Submitted},
     throttle::Throttle,
@@ -45,8 +47,8 @@ pub struct Parts {
     pub store: Arc<dyn Store>,
     /// What can be requested.
     pub catalog: Catalog,
-    /// The portal's key.
-    pub key: SecretKey,
+    /// The portal's keys.
+    pub keys: Keys,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Identifiers and randomness.
@@ -63,7 +65,7 @@ pub struct Portal(Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) catalog: Catalog,
-    pub(crate) key: SecretKey,
+    pub(crate) keys: Keys,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn Ids>,
     pub(crate) settings: Settings,
@@ -95,8 +97,15 @@ pub enum OpenError {
     #[error("KEYTURN_GUARD_RETENTION: {0}")]
     Settings(String),
     /// The database was made with another key.
-    #[error("KEYTURN_SECRET_KEY_FILE: the database was made with another key; supply that one")]
-    OtherKey,
+    #[error(
+        "KEYTURN_SECRET_KEY_FILE: the database was made with another key of version {0}; supply that one"
+    )]
+    OtherKey(i64),
+    /// The database was made with a key that is not here.
+    #[error(
+        "KEYTURN_SECRET_KEY_FILE: the file lacks version {0}, with which the database was made; supply one that holds it"
+    )]
+    LackingKey(i64),
     /// The database did not answer.
     #[error("KEYTURN_DATABASE_URL: {0}")]
     Store(#[from] StoreError),
@@ -105,12 +114,9 @@ pub enum OpenError {
 impl Portal {
     /// Opens the portal on its parts.
     pub async fn open(parts: Parts) -> Result<Self, OpenError> {
-        let Parts { store, catalog, key, clock, ids, settings } = parts;
+        let Parts { store, catalog, keys, clock, ids, settings } = parts;
         settings.guard.check().map_err(OpenError::Settings)?;
-        let check = key.check_value().to_vec();
-        if store.set_once("key_check", check.clone()).await? != check {
-            return Err(OpenError::OtherKey);
-        }
+        keys::check(&keys, store.as_ref()).await?;
         for offering in catalog.iter() {
             let schema = offering.schema.value().to_string();
             store.keep_schema(&schema_digest(offering.schema.value()), &schema).await?;
@@ -122,7 +128,7 @@ impl Portal {
         Ok(Self(Arc::new(Inner {
             store,
             catalog,
-            key,
+            keys,
             clock,
             ids,
             settings,
@@ -166,13 +172,14 @@ impl Portal {
 
     /// Encrypts what a page carries for its own later use; opened only for the same purpose.
     pub fn seal(&self, purpose: &str, plain: &[u8]) -> Result<Vec<u8>> {
-        self.0.key.seal(&format!("page:{purpose}"), plain, self.0.ids.as_ref())
+        self.0.keys.seal(&format!("page:{purpose}"), plain, self.0.ids.as_ref())
     }
 
     /// Opens what [`Self::seal`] made for the same purpose.
     #[must_use]
     pub fn unseal(&self, purpose: &str, sealed: &[u8]) -> Option<Vec<u8>> {
-        self.0.key.unseal(&format!("page:{purpose}"), sealed)
+        // A page that is too old for its key is one that cannot be opened.
+        self.0.keys.unseal(&format!("page:{purpose}"), sealed).ok().flatten()
     }
 
     /// Whether the portal takes writes now.
@@ -293,7 +300,7 @@ impl Inner {
         error: Error,
     ) -> Result<Answered> {
         let result = match self.looked_up(&arrived.scope).await? {
-            Some((claim, request)) => self.repeat(claim, request.as_ref(), command, body),
+            Some((claim, request)) => self.repeat(claim, request.as_ref(), command, body).await,
             None => Err(error),
         };
         self.record(arrived, &result, false);
@@ -310,7 +317,7 @@ impl Inner {
     ) -> Result<Answered> {
         let store = self.store.as_ref();
         if let Some((claim, request)) = self.looked_up(&submission.arrived.scope).await? {
-            return self.repeat(claim, request.as_ref(), command, body);
+            return self.repeat(claim, request.as_ref(), command, body).await;
         }
         may()?;
         let scope = submission.arrived.scope.clone();
@@ -318,22 +325,23 @@ impl Inner {
             Submitted::Repeat(_) => {
                 *waited = true;
                 let (claim, request) = self.looked_up(&scope).await?.ok_or_else(Error::not_found)?;
-                self.repeat(claim, request.as_ref(), command, body)
+                self.repeat(claim, request.as_ref(), command, body).await
             }
             other => self.first(other),
         }
     }
 
     /// A repeat gets the first answer, if it means the same.
-    fn repeat(
+    async fn repeat(
         &self,
         claim: Claim,
         request: Option<&StoredRequest>,
         command: &Command,
         body: &Value,
     ) -> Result<Answered> {
-        let same = claim.meaning.body_hash == guard::body_hash(&self.key, body)
-            || claim.meaning.fingerprint == self.key.fingerprint(&command.canonical());
+        let key = self.key_of(claim.meaning.key_version).await?;
+        let same = claim.meaning.body_hash == guard::body_hash(&key, body)
+            || claim.meaning.fingerprint == key.fingerprint(&command.canonical());
         if same {
             return Ok(guard::replay(claim, request, &self.settings.guard, self.clock.now()));
         }
@@ -361,12 +369,7 @@ impl Inner {
                 ProblemKind::AlreadyDecided,
                 format!("The request is {state}; this cannot be done to it now. Nothing was changed."),
             )),
-            Submitted::Deleting(request) => Err(Error::new(
-                ProblemKind::DeletionInProgress,
-                "The resource of this name is being deleted. Send the same again after the time in Retry-After.",
-            )
-            .about(request)
-            .after(Duration::from_secs(2))),
+            Submitted::Deleting(request) => Err(guard::deleting(request)),
             Submitted::NameTaken(holder) => Err(Error::new(
                 ProblemKind::NameTaken,
                 "Something else has taken the name meanwhile. Nothing was changed.",

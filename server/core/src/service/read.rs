@@ -15,8 +15,8 @@ use domain::{
     state::RequestState,
     time::Moment,
     view::{
-        EventView, MeView, MembershipView, Object, OfferingGuardView, OfferingView, Page, RequestView,
-        ResourceView, SubmissionsView,
+        EventView, MeView, MembershipView, OfferingGuardView, OfferingView, Page, RequestView, ResourceView,
+        SubmissionsView,
     },
 };
 use std::time::Duration;
@@ -304,8 +304,8 @@ impl Portal {
         let team = self.0.visible_team(caller, team).await?;
         let resource = self.0.store.resource(&team, kind, name).await?.ok_or_else(Error::not_found)?;
         caller.must(TeamAct::Reveal, &team)?;
-        let secrets =
-            resource.secrets.as_deref().and_then(|sealed| self.0.open_secrets(resource.view.id, sealed));
+        let sealed = resource.secrets.as_deref().ok_or_else(Error::not_found)?;
+        let secrets = self.0.open_secrets(resource.view.id, sealed)?;
         let value = secrets.and_then(|mut secrets| secrets.remove(output)).ok_or_else(Error::not_found)?;
         let entry = AuditEntry {
             at: self.0.clock.now(),
@@ -321,19 +321,5 @@ impl Portal {
             serde_json::Value::String(text) => text,
             other => other.to_string(),
         })
-    }
-}
-
-impl Inner {
-    /// Seals the secret outputs of a resource.
-    pub(crate) fn seal_secrets(&self, resource: domain::id::ResourceId, secrets: &Object) -> Result<Vec<u8>> {
-        let plain = serde_json::to_vec(secrets).map_err(Error::internal)?;
-        self.key.seal(&format!("outputs:{resource}"), &plain, self.ids.as_ref())
-    }
-
-    /// Opens the secret outputs of a resource.
-    pub(crate) fn open_secrets(&self, resource: domain::id::ResourceId, sealed: &[u8]) -> Option<Object> {
-        let plain = self.key.unseal(&format!("outputs:{resource}"), sealed)?;
-        serde_json::from_slice(&plain).ok()
     }
 }

@@ -1,7 +1,9 @@
 //! The guard's promises, kept over a real database through the portal's own door.
 
 mod catalog_change;
+mod dry_run;
 mod history;
+mod keys;
 mod refusals;
 mod repeats;
 mod retention;

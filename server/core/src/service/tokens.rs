@@ -70,7 +70,7 @@ impl Portal {
         )?;
         let submission = Submission {
             arrived,
-            meaning: guard::meaning(&self.0.key, &command, &hashed),
+            meaning: guard::meaning(&self.0.keys, &command, &hashed),
             command: Some(command.clone()),
             effect: Effect::TokenCreate { token: view.clone(), digest, answer },
         };
@@ -91,7 +91,7 @@ impl Portal {
         let hashed = serde_json::json!({ "operation": "token_revoke", "target": id });
         let submission = Submission {
             arrived,
-            meaning: guard::meaning(&self.0.key, &command, &hashed),
+            meaning: guard::meaning(&self.0.keys, &command, &hashed),
             command: Some(command.clone()),
             effect: Effect::TokenRevoke(id),
         };

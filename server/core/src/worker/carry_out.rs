@@ -238,12 +238,14 @@ impl Attempt<'_> {
     fn job(&self) -> Job {
         let view = &self.run.request.view;
         let mut outputs = view.outputs.clone();
-        let secrets = self.run.secrets.as_deref();
-        outputs.extend(
-            secrets
-                .and_then(|sealed| self.portal.open_secrets(self.run.request.resource, sealed))
-                .unwrap_or_default(),
-        );
+        if let Some(sealed) = &self.run.secrets {
+            match self.portal.open_secrets(self.run.request.resource, sealed) {
+                Ok(secrets) => outputs.extend(secrets.unwrap_or_default()),
+                Err(error) => {
+                    tracing::error!(%error, context = error.context, "a job goes without its secrets")
+                }
+            }
+        }
         Job {
             request_id: view.id,
             made_by: view.id,

@@ -1,8 +1,10 @@
 //! `POST /teams/{team}/requests`: asks for something.
 
-use crate::http::{answer::guarded, arrive::WithBody, path::PathOf, problem::Result, query, state::AppState};
+use super::shown;
+use crate::http::{answer::guarded, arrive::WithBody, path::PathOf, problem::Result, state::AppState};
 use axum::{extract::State, response::Response};
 use domain::{
+    plan::PlanView,
     problem::Problem,
     view::{Object, RequestView},
 };
@@ -35,6 +37,8 @@ pub(super) struct NewRequest {
 pub(super) struct InQuery {
     /// A label as `key:value`; may be repeated.
     labels: Option<Vec<String>>,
+    /// `true` asks what would come of it: no key is needed, nothing is claimed and nothing is stored.
+    dry_run: Option<bool>,
 }
 
 /// Asks for a new resource. The first answer is 202; a repeat with the same key gets it again, byte for byte.
@@ -47,7 +51,8 @@ pub(super) struct InQuery {
     request_body = NewRequest,
     responses(
         (status = 202, description = "Taken in, or a repeat of what was", body = RequestView),
-        (status = 200, description = "Already there as asked (Keyturn-Outcome: existing)", body = RequestView),
+        (status = 200, description = "Already there as asked (Keyturn-Outcome: existing); of a dry run, the plan",
+            content((RequestView = "application/json"), (PlanView = "application/json; dry_run=true"))),
         (status = 400, body = Problem, content_type = "application/problem+json"),
         (status = 401, body = Problem, content_type = "application/problem+json"),
         (status = 403, body = Problem, content_type = "application/problem+json"),
@@ -66,9 +71,10 @@ pub(super) async fn create_request(
     WithBody { caller, arrival, body, mut query }: WithBody,
 ) -> Result<Response> {
     let labels = query.all("labels");
-    if query.one("dry_run")?.is_some() {
-        return Err(query::wrong("dry_run", "is not offered by this version"));
-    }
+    let dry_run = query.read("dry_run", "is true or false")?.unwrap_or(false);
     query.done()?;
+    if dry_run {
+        return Ok(shown(&state.portal.plan_request(&caller, &team, &body, labels).await?));
+    }
     guarded(&state, Box::pin(state.portal.create_request(&caller, &team, arrival, body, labels))).await
 }

@@ -1,0 +1,77 @@
+//! A dry run: what a submission would mean and do. Nothing is claimed, and nothing is stored.
+
+use super::{Inner, Portal, create::Sent};
+use crate::{
+    Caller, Error, Result, guard,
+    store::{NameHolder, StoredResource},
+};
+use domain::{
+    json,
+    plan::{PlanView, PlannedChange, PlannedOutcome, QuotaEffect},
+    problem::RequestLink,
+    role::TeamAct,
+    view::{Object, RequestView},
+};
+use serde_json::Value;
+
+impl Portal {
+    /// What the create would do now, or the problem that it would meet; as [`Portal::create_request`], without a key.
+    pub async fn plan_request(
+        &self,
+        caller: &Caller,
+        team: &str,
+        body: &[u8],
+        labels: Vec<String>,
+    ) -> Result<PlanView> {
+        let sent = Sent::read(body, labels)?;
+        let team = self.0.visible_team(caller, team).await?;
+        caller.must(TeamAct::Request, &team)?;
+        let offering = self.0.offering(&sent)?;
+        let command = sent.command(&offering.schema).map_err(Error::fields)?;
+        self.0.check_parent(caller, &command).await?;
+        let wanted = self.0.new_request(caller, &team, &offering, &command, self.0.clock.now()).view;
+        Ok(PlanView {
+            dry_run: true,
+            plan: self.0.planned(&wanted).await?,
+            command,
+            quota: QuotaEffect { cost: offering.quota_cost, limit: None },
+            likely_duplicates: Vec::new(),
+        })
+    }
+}
+
+impl Inner {
+    async fn planned(&self, wanted: &RequestView) -> Result<PlannedChange> {
+        let (kind, name) = (&wanted.resource_type, &wanted.name);
+        let planned = |outcome, summary, request| PlannedChange {
+            outcome,
+            summary,
+            team: wanted.team.clone(),
+            resource_type: kind.clone(),
+            name: name.clone(),
+            offering_version: wanted.offering_version.clone(),
+            request,
+        };
+        let Some(StoredResource { view: held, .. }) =
+            self.store.resource(&wanted.team, kind.as_str(), name.as_str()).await?
+        else {
+            let summary = format!("would create {kind} {name} in team {}", wanted.team);
+            return Ok(planned(PlannedOutcome::Create, summary, None));
+        };
+        let maker = held.created_by.id;
+        if held.state == "deleting" {
+            return Err(guard::deleting(maker));
+        }
+        if held.offering != wanted.offering || canonical(&held.parameters) != canonical(&wanted.parameters) {
+            let holder = NameHolder { request: maker, offering: held.offering, parameters: held.parameters };
+            return Err(guard::name_taken(&holder, wanted));
+        }
+        let summary =
+            format!("{kind} {name} is there in team {}, just as asked; nothing would be made", wanted.team);
+        Ok(planned(PlannedOutcome::Existing, summary, Some(RequestLink::to(maker))))
+    }
+}
+
+fn canonical(object: &Object) -> Vec<u8> {
+    json::canonical(&Value::Object(object.clone()))
+}
