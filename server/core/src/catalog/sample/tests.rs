@@ -1,10 +1,12 @@
 //! The sample programs and the one of the tests, run for real: twice, by strangers, at once, and killed in the middle.
 
+mod changes;
+
 use crate::{
     catalog::{Catalog, Offering},
     provisioner::{
         Job, Observation, Outcome,
-        exec::Site,
+        exec::{Site, environment},
         tests::{context, job, stand_in_guard},
     },
 };
@@ -55,9 +57,7 @@ impl Shop {
         fs::create_dir_all(&state).unwrap();
         let mut program = Command::new("./provision");
         program.arg("apply").current_dir(self.data.path().join("catalog").join(offering));
-        program.env("KEYTURN_REQUEST_ID", job.request_id.to_string()).env("KEYTURN_STATE_DIR", &state);
-        program.env("KEYTURN_TEAM", job.team.as_str()).env("KEYTURN_NAME", job.name.as_str());
-        program.env("KEYTURN_PARAM_DNS_NAMES", "www.example.org").stdin(Stdio::null());
+        program.envs(environment::of(job, &state)).stdin(Stdio::null());
         let mut running =
             program.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap();
         std::thread::sleep(after);
@@ -311,4 +311,7 @@ async fn the_program_of_the_tests_behaves_as_it_is_asked() {
     assert!(matches!(observe(&vm, &asked("blind", "observe-unknown")).await, Observation::Ours(_)));
     assert_eq!(observe(&vm, &asked("mute", "cannot-tell")).await, Observation::Absent);
     assert_eq!(ledger().lines().count(), 5, "{}", ledger());
+    let crash = asked("crash", "crash");
+    assert!(matches!(try_apply(&crash).await, Outcome::CannotTell(_)));
+    assert!(matches!(observe(&vm, &crash).await, Observation::Ours(_)));
 }

@@ -10,7 +10,8 @@
 //!
 //! The answer to `apply` and `destroy` is `{"outputs": {…}, "message": "…"}`; both members may be left out, and
 //! `destroy` may answer nothing at all. The answer to `observe` is
-//! `{"state": "absent" | "present" | "foreign" | "unknown", "outputs": {…}, "message": "…"}`.
+//! `{"state": "absent" | "before" | "present" | "foreign" | "unknown", "outputs": {…}, "message": "…"}`: `before` says that
+//! the thing is there and bears the right mark, but what this update or action asks for is not done.
 
 use super::{Observation, Outcome, log::Masks};
 use domain::{json, view::Object};
@@ -107,12 +108,14 @@ impl Run {
             Ok(answer) => match answer.state.as_deref() {
                 Some("absent") => Observation::Absent,
                 Some("present") => Observation::Ours(answer.outputs),
+                Some("before") => Observation::Before(answer.outputs),
                 Some("foreign") => Observation::Foreign,
                 Some("unknown") => Observation::CannotTell(
                     answer.message.unwrap_or_else(|| "the program cannot tell".to_owned()),
                 ),
                 _ => Observation::CannotTell(
-                    "the program's answer has no \"state\" of absent, present, foreign or unknown".to_owned(),
+                    "the program's answer has no \"state\" of absent, before, present, foreign or unknown"
+                        .to_owned(),
                 ),
             },
         }
@@ -239,6 +242,9 @@ mod tests {
         assert_eq!(seen(0, r#"{"state":"foreign","outputs":{}}"#), Observation::Foreign);
         assert!(
             matches!(seen(0, r#"{"state":"present","outputs":{"a":1}}"#), Observation::Ours(o) if o["a"] == 1)
+        );
+        assert!(
+            matches!(seen(0, r#"{"state":"before","outputs":{"a":1}}"#), Observation::Before(o) if o["a"] == 1)
         );
         for answer in [r#"{"state":"unknown"}"#, r#"{"state":"there"}"#, "{}", ""] {
             assert!(matches!(seen(0, answer), Observation::CannotTell(_)), "{answer}");

@@ -1,11 +1,14 @@
 //! A program's environment: nothing of the server's own but where programs, home and temporary files are, and the job
 //! in words that a shell can use.
 //!
-//! `KEYTURN_REQUEST_ID`, `KEYTURN_CORRELATION_ID`, `KEYTURN_ATTEMPT`, `KEYTURN_TEAM`, `KEYTURN_ACTION`, `KEYTURN_NAME`,
-//! `KEYTURN_STATE_DIR` (a folder of the offering's own), and `KEYTURN_PARAM_<NAME>` for every parameter: the name in
-//! upper case with `_` for what is neither letter nor digit; a text as it is, an array of texts one a line, anything
-//! else as JSON. What an environment cannot carry (a value of more than 64 KiB, a text with a line break inside an
-//! array) stands only in the JSON on standard input, and `KEYTURN_PARAMS_LEFT_OUT` lists those variables.
+//! `KEYTURN_REQUEST_ID`, `KEYTURN_MADE_BY` (the request that made the thing), `KEYTURN_CORRELATION_ID`, `KEYTURN_ATTEMPT`,
+//! `KEYTURN_TEAM`, `KEYTURN_ACTION` (`create`, `update`, `delete`, or the ID of an action of the offering's),
+//! `KEYTURN_UNDO` (`true` where a change is taken back, else `false`), `KEYTURN_NAME`, `KEYTURN_STATE_DIR` (a folder of the
+//! offering's own), `KEYTURN_PARAM_<NAME>` for every parameter of the resource, and `KEYTURN_INPUT_<NAME>` for every
+//! parameter of the action's own: the name in upper case with `_` for what is neither letter nor digit; a text as it is,
+//! an array of texts one a line, anything else as JSON. What an environment cannot carry (a value of more than 64 KiB, a
+//! text with a line break inside an array) stands only in the JSON on standard input, and `KEYTURN_PARAMS_LEFT_OUT` lists
+//! those variables.
 
 use super::Job;
 use serde_json::Value;
@@ -27,7 +30,7 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 pub(crate) const PARAMETER: &str = "KEYTURN_PARAM_";
 
 /// The variables of a job.
-pub(super) fn of(job: &Job, state: &Path) -> Vec<(OsString, OsString)> {
+pub(crate) fn of(job: &Job, state: &Path) -> Vec<(OsString, OsString)> {
     let mut variables: Vec<(OsString, OsString)> = ["PATH", "HOME", "LANG", "TMPDIR"]
         .into_iter()
         .filter_map(|name| std::env::var_os(name).map(|value| (name.into(), value)))
@@ -38,15 +41,19 @@ pub(super) fn of(job: &Job, state: &Path) -> Vec<(OsString, OsString)> {
     let mut set =
         |name: &str, value: &dyn AsRef<OsStr>| variables.push((name.into(), value.as_ref().to_owned()));
     set("KEYTURN_REQUEST_ID", &job.request_id.to_string());
+    set("KEYTURN_MADE_BY", &job.made_by.to_string());
     set("KEYTURN_CORRELATION_ID", &job.correlation_id);
     set("KEYTURN_ATTEMPT", &job.attempt.to_string());
     set("KEYTURN_TEAM", &job.team.as_str());
     set("KEYTURN_ACTION", &job.action);
+    set("KEYTURN_UNDO", &job.undo.to_string());
     set("KEYTURN_NAME", &job.name.as_str());
     set("KEYTURN_STATE_DIR", &state);
     let (mut left_out, mut all) = (Vec::new(), 0);
-    for (name, value) in &job.parameters {
-        let Some(variable) = variable(PARAMETER, name) else { continue };
+    let parameters = job.parameters.iter().map(|parameter| (PARAMETER, parameter));
+    let input = job.input.iter().map(|parameter| (INPUT, parameter));
+    for (prefix, (name, value)) in parameters.chain(input) {
+        let Some(variable) = variable(prefix, name) else { continue };
         match carried(value) {
             Some(text) if all + text.len() <= MAX_ALL => {
                 all += text.len();
@@ -91,6 +98,7 @@ fn carried(value: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use domain::view::Object;
     use serde_json::json;
 
     #[test]
@@ -99,7 +107,8 @@ mod tests {
             "text": "a \"b\" $(c)\nd", "list": ["x", "y"], "count": 3, "on": true, "deep": {"a": [1]}, "mixed": ["a", 1],
             "with-dash": "z", "long": "x".repeat(MAX_VALUE + 1), "broken": ["a\nb"], "=bad name": "x", "empty": []
         });
-        let job = crate::provisioner::tests::job("vm-one", parameters);
+        let mut job = crate::provisioner::tests::job("vm-one", parameters);
+        job.input = Object::from_iter([("count".to_owned(), json!(2)), ("long".to_owned(), json!("x"))]);
         let variables = of(&job, Path::new("/state/vm"));
         let get = |name: &str| {
             let found = variables.iter().find(|(known, _)| known == name);
@@ -110,6 +119,9 @@ mod tests {
             ("TEAM", "team-a"),
             ("ATTEMPT", "1"),
             ("ACTION", "create"),
+            ("UNDO", "false"),
+            ("INPUT_COUNT", "2"),
+            ("INPUT_LONG", "x"),
             ("STATE_DIR", "/state/vm"),
             ("CORRELATION_ID", "payment-ORD-123"),
             ("PARAM_TEXT", "a \"b\" $(c)\nd"),
@@ -126,6 +138,7 @@ mod tests {
         }
         assert_eq!(get("KEYTURN_PARAM_LONG"), None);
         assert_eq!(get("KEYTURN_REQUEST_ID"), Some(job.request_id.to_string()));
+        assert_eq!(get("KEYTURN_MADE_BY"), Some(job.made_by.to_string()));
         let ours =
             variables.iter().filter(|(name, _)| name.to_str().unwrap().starts_with("KEYTURN_")).count();
         assert_eq!(

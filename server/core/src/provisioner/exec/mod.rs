@@ -1,13 +1,23 @@
 //! Runs an offering's own program, under the guard process, so that it never outlives this server.
 //!
 //! The program is started as `PROGRAM observe|apply|destroy` in the offering's folder, with the job as one JSON object
-//! on standard input: `operation`, `request_id`, `correlation_id`, `attempt`, `team`, `action`, `offering`, `type`,
-//! `name`, `parameters`, `outputs` (of an earlier run). A program in a shell finds the same in its environment (see
-//! `environment`), save outputs, which may hold secrets. Standard error is the log; standard output is the answer (see
-//! `answer`).
+//! on standard input: `operation`, `request_id`, `made_by`, `correlation_id`, `attempt`, `team`, `action`, `undo`,
+//! `offering`, `type`, `name`, `parameters`, `previous`, `input`, `outputs` (of an earlier run). A program in a shell finds
+//! the same in its environment (see `environment`), save `previous` and outputs, which may hold secrets. Standard error is
+//! the log; standard output is the answer (see `answer`).
+//!
+//! | `action` | operations | what is asked for |
+//! | --- | --- | --- |
+//! | `create` | observe, apply, destroy | the thing as `parameters` say, with the mark of `request_id`; `destroy` takes it back |
+//! | `update` | observe, apply | the thing that bears the mark of `made_by`, from `previous` to `parameters` |
+//! | an action's ID | observe, apply | the action with `input`; `parameters` are already as they shall be after it |
+//! | `delete` | observe, destroy | that the thing with the mark of `made_by` is gone |
+//!
+//! With `undo`, `apply` takes an update or action back that may have been done, in part or wholly: `parameters` are what
+//! was before it.
 
 mod answer;
-mod environment;
+pub(crate) mod environment;
 mod log;
 
 use super::{Context, Job, Observation, Outcome, Provisioner, guard_process::GRACE};
@@ -162,14 +172,18 @@ async fn hand_over(pipe: &mut ChildStdin, operation: &str, job: &Job) {
     let job = json!({
         "operation": operation,
         "request_id": job.request_id,
+        "made_by": job.made_by,
         "correlation_id": job.correlation_id,
         "attempt": job.attempt,
         "team": job.team,
         "action": job.action,
+        "undo": job.undo,
         "offering": job.offering,
         "type": job.resource_type,
         "name": job.name,
         "parameters": job.parameters,
+        "previous": job.previous,
+        "input": job.input,
         "outputs": job.outputs,
     });
     let _ = pipe.write_all(format!("{job}\n").as_bytes()).await;

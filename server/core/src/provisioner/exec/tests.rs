@@ -41,6 +41,9 @@ async fn a_program_gets_its_job_and_its_answer_and_log_come_back() {
     );
     let ((context, mut log), mut job) = (context(), job("vm-one", json!({"size": "small"})));
     job.outputs.insert("password".to_owned(), "hunter2".into());
+    (job.action, job.undo) = ("resize".to_owned(), true);
+    job.previous.insert("size".to_owned(), "large".into());
+    job.input.insert("by".to_owned(), 2.into());
     let outcome = place.exec(LONG).apply(&job, &context).await;
     let Outcome::Done(outputs) = outcome else { panic!("{outcome:?}") };
     assert_eq!(json!(outputs), json!({"size": "small", "env": "none"}));
@@ -51,6 +54,9 @@ async fn a_program_gets_its_job_and_its_answer_and_log_come_back() {
         serde_json::from_slice(&fs::read(place.folder.path().join("got.json")).unwrap()).unwrap();
     assert_eq!(got["operation"], "apply");
     assert_eq!(got["request_id"], job.request_id.to_string());
+    assert_eq!(got["made_by"], job.made_by.to_string());
+    assert_eq!((&got["action"], &got["undo"]), (&json!("resize"), &json!(true)));
+    assert_eq!((&got["previous"], &got["input"]), (&json!({"size": "large"}), &json!({"by": 2})));
     assert_eq!(got["outputs"]["password"], "hunter2");
     let state = fs::metadata(place.folder.path().join("state/vm")).unwrap();
     assert_eq!(state.permissions().mode() & 0o777, 0o700);
