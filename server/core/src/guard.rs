@@ -157,11 +157,7 @@ pub(crate) async fn look_up(
     guard: &GuardSettings,
     now: Moment,
 ) -> Result<Option<(Claim, Option<StoredRequest>)>> {
-    let Some(claim) = store.claim(scope).await? else { return Ok(None) };
-    let request = match claim.request {
-        Some(id) => store.request(id).await?,
-        None => None,
-    };
+    let Some((claim, request)) = store.claimed(scope).await? else { return Ok(None) };
     if ended(&claim, request.as_ref()).is_some_and(|ended| ended.plus(guard.retention) <= now) {
         return Err(Error {
             request: claim.request,

@@ -257,7 +257,7 @@ impl Inner {
         error: &Error,
     ) {
         let mut arrived = self.arrived(caller, team, key, operation, self.clock.now());
-        if let Ok(Some(claim)) = self.store.claim(&arrived.scope).await {
+        if let Ok(Some((claim, _))) = self.store.claimed(&arrived.scope).await {
             arrived.request = claim.request;
             self.record(arrived, &Err(error.clone()), false);
         }

@@ -36,16 +36,15 @@ impl Portal {
     /// The caller of a bearer token.
     pub async fn authenticate(&self, token: &str, from: Option<IpAddr>) -> Result<Caller> {
         let now = self.0.clock.now();
-        let found = self.0.store.token(secret::token_digest(token), now).await?;
-        let Some((principal, id, label)) = found else {
+        let Some(bearer) = self.0.store.bearer(secret::token_digest(token), now).await? else {
             // Braked only once known to be wrong: a good token gets in whatever its neighbours try.
             self.0.throttle.wrong_guess(from, now)?;
             return Err(not_authenticated());
         };
         // The last use is a convenience; when many wait it is left out.
-        let _ = self.0.tokens_used.try_send(id);
-        let principal = self.0.store.principal(principal).await?.ok_or_else(not_authenticated)?;
-        Ok(caller(principal, Credential::Token { id, label }, Channel::Api, from))
+        let _ = self.0.tokens_used.try_send(bearer.token);
+        let credential = Credential::Token { id: bearer.token, label: bearer.label };
+        Ok(caller(bearer.principal, credential, Channel::Api, from))
     }
 
     /// The caller of a session.

@@ -178,10 +178,9 @@ impl Portal {
         let Ok(team) = self.0.visible_team(caller, team).await else { return Ok(None) };
         let store = &self.0.store;
         let scope = KeyScope { team: team.to_string(), principal: caller.id, key };
-        let Some(claim) = store.claim(&scope).await? else { return Ok(None) };
-        let (Some(request), Some(digest)) = (claim.request, claim.schema_digest) else { return Ok(None) };
-        let (request, schema) = (store.request(request).await?, store.schema(&digest).await?);
-        let (Some(request), Some(schema)) = (request, schema) else { return Ok(None) };
+        let Some((claim, Some(request))) = store.claimed(&scope).await? else { return Ok(None) };
+        let Some(digest) = claim.schema_digest else { return Ok(None) };
+        let Some(schema) = store.schema(&digest).await? else { return Ok(None) };
         let view = request.view;
         Ok(Some(OfferingView {
             title: view.offering.to_string(),

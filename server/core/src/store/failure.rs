@@ -1,7 +1,7 @@
 //! Why a store did not do what it was asked, and how a database's own words for it are understood.
 
 /// Why a store did not do what it was asked. In every case nothing of it was kept.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
     /// The database cannot be reached, read or written.
     #[error("the database is not available: {0}")]

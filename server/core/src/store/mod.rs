@@ -8,6 +8,7 @@ pub mod changes;
 mod conformance;
 pub mod cursor;
 mod failure;
+mod gather;
 pub mod postgres;
 pub mod sqlite;
 
@@ -365,6 +366,19 @@ pub struct Principal {
     pub password_hash: Option<String>,
 }
 
+/// Who shows a token.
+#[derive(Debug, Clone)]
+pub struct Bearer {
+    /// The principal, without the hash of its password.
+    pub principal: Principal,
+    /// The token.
+    pub token: TokenId,
+    /// The token's label.
+    pub label: String,
+    /// When the token ends.
+    pub expires_at: Moment,
+}
+
 /// A new principal.
 #[derive(Debug, Clone)]
 pub struct NewPrincipal {
@@ -425,8 +439,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Where one hears of changes.
     fn changes(&self) -> &Changes;
 
-    /// The claim of a key within its full scope.
-    async fn claim(&self, scope: &Scope) -> StoreResult<Option<Claim>>;
+    /// The claim of a key within its full scope, with the request that it is bound to as it stands now.
+    async fn claimed(&self, scope: &Scope) -> StoreResult<Option<(Claim, Option<StoredRequest>)>>;
     /// Claims the key and makes the change in one transaction, or does nothing. Answers after the commit.
     async fn submit(&self, submission: Submission) -> StoreResult<Submitted>;
     /// Writes arrivals down that changed nothing (repeats and refusals); past 1,000 a key they are only counted.
@@ -499,12 +513,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     async fn set_up(&self, principal: NewPrincipal, now: Moment) -> StoreResult<Made>;
     /// Whether there is an administrator.
     async fn has_admin(&self) -> StoreResult<bool>;
-    /// The principal of a valid token, with the token's ID and label.
-    async fn token(
-        &self,
-        digest: [u8; 32],
-        now: Moment,
-    ) -> StoreResult<Option<(PrincipalId, TokenId, String)>>;
+    /// Who shows a valid token with this digest.
+    async fn bearer(&self, digest: [u8; 32], now: Moment) -> StoreResult<Option<Bearer>>;
     /// A principal's tokens, newest first.
     async fn tokens(&self, principal: PrincipalId) -> StoreResult<Vec<TokenView>>;
     /// Makes a token without a claim, for the command line.

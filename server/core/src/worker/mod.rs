@@ -21,7 +21,7 @@ const WRITE_EVERY: Duration = Duration::from_millis(200);
 /// How often a write of arrivals is tried before they are given up, so that what waits stays bounded.
 const MOST_FAILURES: u32 = 60;
 /// How many arrivals one write takes.
-const WRITE_AT_ONCE: usize = 500;
+const WRITE_AT_ONCE: usize = 4000;
 /// How often sessions that are over are removed, and how many at once.
 const SWEEP_EVERY: Duration = Duration::from_mins(1);
 const SWEEP_AT_ONCE: u32 = 1000;

@@ -180,7 +180,7 @@ impl Bench {
     }
 
     async fn claim(&self, key: &str) -> Option<Claim> {
-        self.store.claim(&scope(key)).await.unwrap()
+        self.store.claimed(&scope(key)).await.unwrap().map(|(claim, _)| claim)
     }
 
     async fn all(&self, size: u32, after: Option<(Moment, Uuid)>) -> domain::view::Page<RequestView> {

@@ -51,7 +51,7 @@ pub(super) async fn a_key_is_unique_within_its_full_scope_only(bench: Bench) {
             bench.store.submit(bench.create(&scope, &format!("vm-{number}"), "small")).await.unwrap();
         assert!(matches!(submitted, Submitted::First(..)), "{number}");
     }
-    assert!(bench.store.claim(&scope_of("green", 2, "k")).await.unwrap().is_none());
+    assert!(bench.store.claimed(&scope_of("green", 2, "k")).await.unwrap().is_none());
 }
 
 pub(super) async fn of_many_at_once_exactly_one_is_first(bench: Bench) {

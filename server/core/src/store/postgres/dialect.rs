@@ -1,6 +1,6 @@
 //! What PostgreSQL calls things and where it differs. The SQL rooms are written against these words only.
 
-pub(in crate::store) use super::Postgres as Database;
+pub(in crate::store) use super::{Postgres as Database, Readers};
 
 use crate::store::StoreResult;
 use domain::id::RequestId;
@@ -35,6 +35,26 @@ pub(in crate::store) const CREATES: &str = "
            channel TEXT, action TEXT, offering TEXT, version TEXT, type TEXT, name TEXT, parameters TEXT, labels TEXT,
            correlation_id TEXT, parent UUID, state TEXT, entry TEXT, at BIGINT, submission UUID, operation TEXT,
            token_label TEXT, address TEXT)";
+
+/// Scopes, out of a JSON array of `[team, principal, key]` or `[team, principal, key, count]` as parameter 1, and their
+/// places from 0.
+pub(in crate::store) const SCOPES: &str = "
+    SELECT nth - 1 AS place, value ->> 0 AS team, (value ->> 1)::uuid AS principal, value ->> 2 AS key,
+           (value ->> 3)::bigint AS count
+      FROM json_array_elements($1::json) WITH ORDINALITY AS given (value, nth)";
+
+/// Digests, out of a JSON array of hexadecimal texts as parameter 1, and their places from 0.
+pub(in crate::store) const DIGESTS: &str = "
+    SELECT nth - 1 AS place, decode(digest, 'hex') AS digest
+      FROM json_array_elements_text($1::json) WITH ORDINALITY AS given (digest, nth)";
+
+/// The rows of a group of arrivals, out of a JSON array as parameter 1.
+pub(in crate::store) const ARRIVALS: &str = "
+    SELECT id, team, principal, key, request, operation, outcome, problem, channel, sent_by, token_label, address,
+           correlation_id, labels, at
+      FROM json_to_recordset($1::json) AS given (
+           id UUID, team TEXT, principal UUID, key TEXT, request UUID, operation TEXT, outcome TEXT, problem TEXT,
+           channel TEXT, sent_by TEXT, token_label TEXT, address TEXT, correlation_id TEXT, labels TEXT, at BIGINT)";
 
 /// The elements of a JSON array as parameter 1: their texts, and their places from 0.
 pub(in crate::store) const ELEMENTS: &str = "

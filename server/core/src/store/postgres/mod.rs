@@ -17,7 +17,7 @@ use dialect::Connection;
 use domain::id::RequestId;
 use groups::Groups;
 use news::News;
-use sql::{Work, decide};
+use sql::{Work, decide, looks::Looks};
 use sqlx::{
     ConnectOptions, Connection as _, PgPool,
     pool::PoolConnection,
@@ -49,7 +49,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The PostgreSQL store.
 #[derive(Clone)]
 pub struct Postgres {
-    pool: PgPool,
+    readers: Readers,
+    looks: Looks,
     groups: Groups,
     changes: Arc<Changes>,
     news: News,
@@ -95,6 +96,39 @@ fn again<T>(result: &StoreResult<T>, tries: u32, begun: Instant) -> bool {
     matches!(result, Err(StoreError::Contended(_))) && tries < TRIES && begun.elapsed() < PATIENCE
 }
 
+/// The connections that read, and write what is not grouped.
+#[derive(Debug, Clone)]
+pub(in crate::store) struct Readers(PgPool);
+
+impl Readers {
+    /// Reads.
+    pub(in crate::store) async fn read<A: Send + Sync, T>(
+        &self,
+        given: A,
+        work: Work<A, T>,
+    ) -> StoreResult<T> {
+        let mut connection = self.0.acquire().await?;
+        let read = timeout(PIECE, work(&given, &mut connection)).await;
+        answered(connection, read)
+    }
+
+    /// Reads with several statements that see the same moment.
+    pub(in crate::store) async fn snapshot<A: Send + Sync, T>(
+        &self,
+        given: A,
+        work: Work<A, T>,
+    ) -> StoreResult<T> {
+        let mut connection = self.0.acquire().await?;
+        let read = timeout(PIECE, async {
+            let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+            let mut transaction = connection.begin_with(begin).await?;
+            work(&given, &mut transaction).await
+        })
+        .await;
+        answered(connection, read)
+    }
+}
+
 impl Postgres {
     /// Connects, and brings the tables to this version. Several servers may do that at once.
     pub async fn open(url: &str) -> StoreResult<Self> {
@@ -138,26 +172,24 @@ impl Postgres {
             .connect_lazy_with(options.clone());
         let changes = Arc::<Changes>::default();
         let news = News::start(pool.clone(), options.clone(), Arc::clone(&changes));
-        Ok(Self { pool, groups: Groups::start(&options), changes, news })
+        let readers = Readers(pool);
+        let looks = Looks::start(&readers);
+        Ok(Self { readers, looks, groups: Groups::start(&options), changes, news })
     }
 
     /// Reads.
     async fn read<A: Send + Sync, T>(&self, given: A, work: Work<A, T>) -> StoreResult<T> {
-        let mut connection = self.pool.acquire().await?;
-        let read = timeout(PIECE, work(&given, &mut connection)).await;
-        answered(connection, read)
+        self.readers.read(given, work).await
     }
 
     /// Reads with several statements that see the same moment.
     async fn snapshot<A: Send + Sync, T>(&self, given: A, work: Work<A, T>) -> StoreResult<T> {
-        let mut connection = self.pool.acquire().await?;
-        let read = timeout(PIECE, async {
-            let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-            let mut transaction = connection.begin_with(begin).await?;
-            work(&given, &mut transaction).await
-        })
-        .await;
-        answered(connection, read)
+        self.readers.snapshot(given, work).await
+    }
+
+    /// Where the looks of many are gathered.
+    fn looks(&self) -> &Looks {
+        &self.looks
     }
 
     /// Writes in a transaction, or not at all.
@@ -179,7 +211,7 @@ impl Postgres {
     }
 
     async fn write_once<A: Send + Sync, T>(&self, given: &A, work: Work<A, T>) -> StoreResult<T> {
-        let mut connection = self.pool.acquire().await?;
+        let mut connection = self.readers.0.acquire().await?;
         let written = timeout(PIECE, async {
             let mut transaction = connection.begin().await?;
             let result = work(given, &mut transaction).await?;

@@ -1,79 +1,166 @@
 //! Arrivals: the history of submissions, repeats and refusals among them.
 
 use super::{
-    dialect::{Connection, DbRow},
-    exactly_one,
-    rows::{moment, parsed},
+    dialect::{ARRIVALS, Connection, DbRow, SCOPES},
+    rows::{array, hex, moment, parsed},
 };
-use crate::store::{Arrived, StoreResult};
+use crate::store::{Arrived, StoreError, StoreResult};
 use domain::{
     id::{RequestId, SubmissionId},
     view::{SubmissionView, SubmissionsView},
 };
-use sqlx::Row;
+use serde::Serialize;
+use sqlx::{AssertSqlSafe, Row as _};
+use std::collections::{BTreeMap, HashMap};
 use uuid::Uuid;
 
 /// How many arrivals of one key are kept one by one; further ones are only counted.
 pub(super) const KEPT_PER_KEY: i64 = 1000;
 
+/// One arrival as the statement reads it, a JSON object in the group's array.
+#[derive(Serialize)]
+struct Row<'a> {
+    id: String,
+    team: &'a str,
+    principal: String,
+    key: &'a str,
+    request: Option<String>,
+    operation: &'static str,
+    outcome: &'static str,
+    problem: Option<&'static str>,
+    channel: &'static str,
+    sent_by: &'a str,
+    token_label: Option<&'a str>,
+    address: Option<&'a str>,
+    correlation_id: Option<&'a str>,
+    labels: &'a str,
+    at: i64,
+}
+
+fn row(arrived: &Arrived) -> Row<'_> {
+    Row {
+        id: hex(arrived.id.0.as_bytes()),
+        team: &arrived.scope.team,
+        principal: hex(arrived.scope.principal.0.as_bytes()),
+        key: arrived.scope.key.as_str(),
+        request: arrived.request.map(|id| hex(id.0.as_bytes())),
+        operation: arrived.operation,
+        outcome: arrived.outcome.as_str(),
+        problem: arrived.problem,
+        channel: arrived.channel.as_str(),
+        sent_by: &arrived.sent_by,
+        token_label: arrived.token_label.as_deref(),
+        address: arrived.address.as_deref(),
+        correlation_id: arrived.correlation_id.as_deref(),
+        labels: &arrived.labels,
+        at: arrived.at.millis(),
+    }
+}
+
 /// Writes an arrival down.
 pub(super) async fn insert(connection: &mut Connection, arrived: &Arrived) -> StoreResult<()> {
-    let done = sqlx::query(
-        "INSERT INTO submission (id, team, principal, key, request, operation, outcome, problem, channel, sent_by,
+    insert_all(connection, &[arrived]).await
+}
+
+async fn insert_all(connection: &mut Connection, arrivals: &[&Arrived]) -> StoreResult<()> {
+    let rows: Vec<Row<'_>> = arrivals.iter().map(|arrived| row(arrived)).collect();
+    let done = sqlx::query(AssertSqlSafe(format!(
+        "WITH given AS ({ARRIVALS})
+         INSERT INTO submission (id, team, principal, key, request, operation, outcome, problem, channel, sent_by,
                                  token_label, address, correlation_id, labels, at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
-    )
-    .bind(arrived.id.0)
-    .bind(&arrived.scope.team)
-    .bind(arrived.scope.principal.0)
-    .bind(arrived.scope.key.as_str())
-    .bind(arrived.request.map(|id| id.0))
-    .bind(arrived.operation)
-    .bind(arrived.outcome.as_str())
-    .bind(arrived.problem)
-    .bind(arrived.channel.as_str())
-    .bind(&arrived.sent_by)
-    .bind(&arrived.token_label)
-    .bind(&arrived.address)
-    .bind(&arrived.correlation_id)
-    .bind(&arrived.labels)
-    .bind(arrived.at.millis())
+         SELECT id, team, principal, key, request, operation, outcome, problem, channel, sent_by, token_label, address,
+                correlation_id, labels, at
+           FROM given"
+    )))
+    .bind(array(&rows)?)
     .execute(connection)
     .await?;
-    exactly_one(&done, "submission")
+    let (meant, met) = (arrivals.len(), done.rows_affected());
+    if u64::try_from(meant).is_ok_and(|meant| meant == met) {
+        Ok(())
+    } else {
+        Err(StoreError::Corrupt(format!("submission: {met} rows instead of {meant}")))
+    }
 }
 
-/// Writes arrivals down that changed nothing, or only counts them.
+/// Writes arrivals down that changed nothing, or only counts them, with a handful of statements for all.
 pub(super) async fn record(connection: &mut Connection, arrivals: &[Arrived]) -> StoreResult<()> {
     // By key, so that two servers that write at the same time never wait for each other.
-    let mut sorted: Vec<&Arrived> = arrivals.iter().collect();
-    sorted.sort_by_key(|arrived| arrived.scope.order());
-    for arrived in sorted {
-        record_one(connection, arrived).await?;
+    let mut by_key: BTreeMap<_, Vec<&Arrived>> = BTreeMap::new();
+    for arrived in arrivals {
+        by_key.entry(arrived.scope.order()).or_default().push(arrived);
     }
-    Ok(())
+    let groups: Vec<Vec<&Arrived>> = by_key.into_values().collect();
+    let mut before: Vec<Option<i64>> = counted(connection, &groups).await?;
+    // A refusal may come before there is a claim; then what was kept of its key is counted.
+    let unclaimed: Vec<usize> = (0..groups.len()).filter(|place| before[*place].is_none()).collect();
+    if !unclaimed.is_empty() {
+        let found =
+            kept(connection, &unclaimed.iter().map(|place| &groups[*place]).collect::<Vec<_>>()).await?;
+        for (place, count) in unclaimed.into_iter().zip(found) {
+            before[place] = Some(count);
+        }
+    }
+    let written: Vec<&Arrived> = groups
+        .iter()
+        .zip(before)
+        .flat_map(|(group, before)| {
+            let room = KEPT_PER_KEY - before.unwrap_or_default();
+            group.iter().copied().take(usize::try_from(room).unwrap_or_default())
+        })
+        .collect();
+    if written.is_empty() { Ok(()) } else { insert_all(connection, &written).await }
 }
 
-async fn record_one(connection: &mut Connection, arrived: &Arrived) -> StoreResult<()> {
-    let scope = &arrived.scope;
-    // A refusal may come before there is a claim; then there is nothing to count on.
-    sqlx::query("UPDATE claim SET repeats = repeats + 1 WHERE team = $1 AND principal = $2 AND key = $3")
-        .bind(&scope.team)
-        .bind(scope.principal.0)
-        .bind(scope.key.as_str())
-        .execute(&mut *connection)
-        .await?;
-    let kept: i64 = sqlx::query_scalar(
-        "SELECT count(*)
-           FROM (SELECT 1 FROM submission WHERE team = $1 AND principal = $2 AND key = $3 LIMIT $4) AS found",
-    )
-    .bind(&scope.team)
-    .bind(scope.principal.0)
-    .bind(scope.key.as_str())
-    .bind(KEPT_PER_KEY)
-    .fetch_one(&mut *connection)
+/// Scopes of groups, each with how many arrivals it has.
+fn scopes<'a>(groups: impl Iterator<Item = &'a Vec<&'a Arrived>>) -> StoreResult<String> {
+    let scopes = groups.filter_map(|group| {
+        let scope = &group.first()?.scope;
+        Some((&scope.team, hex(scope.principal.0.as_bytes()), scope.key.as_str(), group.len()))
+    });
+    array(&scopes.collect::<Vec<_>>())
+}
+
+/// Counts the arrivals of claimed keys; for each group how many of its key were written or counted before, the first
+/// among them, or nothing where the key is not claimed.
+async fn counted(connection: &mut Connection, groups: &[Vec<&Arrived>]) -> StoreResult<Vec<Option<i64>>> {
+    let found = sqlx::query(AssertSqlSafe(format!(
+        "WITH asked AS ({SCOPES})
+         UPDATE claim SET repeats = claim.repeats + asked.count FROM asked
+          WHERE claim.team = asked.team AND claim.principal = asked.principal AND claim.key = asked.key
+      RETURNING claim.team, claim.principal, claim.key, claim.repeats"
+    )))
+    .bind(scopes(groups.iter())?)
+    .fetch_all(connection)
     .await?;
-    if kept < KEPT_PER_KEY { insert(connection, arrived).await } else { Ok(()) }
+    let mut repeats = HashMap::new();
+    for row in &found {
+        let scope: (String, Uuid, String) =
+            (row.try_get("team")?, row.try_get("principal")?, row.try_get("key")?);
+        repeats.insert(scope, row.try_get::<i64, _>("repeats")?);
+    }
+    Ok(groups
+        .iter()
+        .map(|group| {
+            let scope = &group.first()?.scope;
+            let now = repeats.get(&(scope.team.clone(), scope.principal.0, scope.key.as_str().to_owned()))?;
+            Some(now - i64::try_from(group.len()).unwrap_or(i64::MAX) + 1)
+        })
+        .collect())
+}
+
+/// How many arrivals of each group's key are kept.
+async fn kept(connection: &mut Connection, groups: &[&Vec<&Arrived>]) -> StoreResult<Vec<i64>> {
+    Ok(sqlx::query_scalar(AssertSqlSafe(format!(
+        "WITH asked AS ({SCOPES})
+         SELECT (SELECT count(*) FROM (SELECT 1 FROM submission AS s
+                                        WHERE s.team = asked.team AND s.principal = asked.principal
+                                          AND s.key = asked.key LIMIT {KEPT_PER_KEY}) AS found)
+           FROM asked ORDER BY place"
+    )))
+    .bind(scopes(groups.iter().copied())?)
+    .fetch_all(connection)
+    .await?)
 }
 
 /// Every arrival of a request.

@@ -8,6 +8,7 @@
 mod arrivals;
 pub(in crate::store) mod decide;
 mod lists;
+pub(in crate::store) mod looks;
 mod people;
 mod rows;
 mod runs;

@@ -128,24 +128,6 @@ pub(super) async fn has_admin(connection: &mut Connection) -> StoreResult<bool> 
         .await?)
 }
 
-pub(super) async fn token(
-    connection: &mut Connection,
-    digest: [u8; 32],
-    now: Moment,
-) -> StoreResult<Option<(PrincipalId, TokenId, String)>> {
-    let row = sqlx::query(
-        "SELECT principal, id, label FROM token WHERE digest = $1 AND revoked_at IS NULL AND expires_at > $2",
-    )
-    .bind(digest.as_slice())
-    .bind(now.millis())
-    .fetch_optional(connection)
-    .await?;
-    row.map(|row| {
-        Ok((PrincipalId(row.try_get("principal")?), TokenId(row.try_get("id")?), row.try_get("label")?))
-    })
-    .transpose()
-}
-
 pub(super) async fn tokens(
     connection: &mut Connection,
     principal: PrincipalId,

@@ -22,6 +22,10 @@ pub(super) const REQUEST: &str = "id, team, principal, requested_by, channel, ac
      name, resource, parameters, labels, correlation_id, parent_id, state, reason, attempt, outputs, secret_names, \
      created_at, updated_at, finished_at";
 
+/// The columns of a claim `c`.
+pub(super) const CLAIM: &str = "c.fingerprint, c.body_hash, c.key_version, c.schema_digest, c.command, c.request, \
+     c.existing, c.answer_kind, c.location, c.etag, c.body, c.claimed_at";
+
 /// The columns of a resource.
 pub(super) const RESOURCE: &str = "id, team, type, name, offering, state, version, parameters, outputs, secret_names, \
      secrets, request, created_at, updated_at";
@@ -161,4 +165,19 @@ pub(super) fn intent(word: &str) -> StoreResult<Intent> {
 /// Canonical JSON, so that equal values are equal texts.
 pub(super) fn canonical(object: &Object) -> String {
     String::from_utf8(domain::json::canonical(&serde_json::Value::Object(object.clone()))).unwrap_or_default()
+}
+
+/// Hexadecimal digits, as both databases read bytes.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .map(|half| char::from(DIGITS[usize::from(half)]))
+        .collect()
+}
+
+/// A JSON array, as both databases read a group.
+pub(super) fn array(elements: &impl serde::Serialize) -> StoreResult<String> {
+    serde_json::to_string(elements).map_err(|error| StoreError::Corrupt(error.to_string()))
 }

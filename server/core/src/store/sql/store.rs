@@ -1,9 +1,10 @@
 //! The store's promises, each as a piece of work on one connection.
 
-use super::{arrivals, dialect::Database, exactly_one, lists, people, runs, submit, write_audit};
+use super::{arrivals, dialect::Database, exactly_one, lists, people, runs, write_audit};
 use crate::store::{
-    Arrived, AuditEntry, Claim, Ending, Held, Hold, Intent, Made, NewPrincipal, Principal, RequestList, Run,
-    Scope, Store, StoreResult, StoredRequest, StoredResource, Submission, Submitted, changes::Changes,
+    Arrived, AuditEntry, Bearer, Claim, Ending, Held, Hold, Intent, Made, NewPrincipal, Principal,
+    RequestList, Run, Scope, Store, StoreResult, StoredRequest, StoredResource, Submission, Submitted,
+    changes::Changes,
 };
 use async_trait::async_trait;
 use domain::{
@@ -20,8 +21,8 @@ impl Store for Database {
         self.heard()
     }
 
-    async fn claim(&self, scope: &Scope) -> StoreResult<Option<Claim>> {
-        self.read(scope, |scope, connection| Box::pin(submit::claim(connection, scope))).await
+    async fn claimed(&self, scope: &Scope) -> StoreResult<Option<(Claim, Option<StoredRequest>)>> {
+        self.looks().claims.ask(scope.clone()).await?
     }
 
     async fn submit(&self, submission: Submission) -> StoreResult<Submitted> {
@@ -223,15 +224,8 @@ impl Store for Database {
         self.read((), |(), connection| Box::pin(people::has_admin(connection))).await
     }
 
-    async fn token(
-        &self,
-        digest: [u8; 32],
-        now: Moment,
-    ) -> StoreResult<Option<(PrincipalId, TokenId, String)>> {
-        self.read((digest, now), |(digest, now), connection| {
-            Box::pin(people::token(connection, *digest, *now))
-        })
-        .await
+    async fn bearer(&self, digest: [u8; 32], now: Moment) -> StoreResult<Option<Bearer>> {
+        Ok(self.looks().bearers.ask(digest).await??.filter(|bearer| bearer.expires_at > now))
     }
 
     async fn tokens(&self, principal: PrincipalId) -> StoreResult<Vec<TokenView>> {

@@ -4,8 +4,8 @@
 use super::{
     arrivals,
     dialect::{CREATES, Connection, clock},
-    exactly_one, lists,
-    rows::{self, canonical},
+    exactly_one, lists, looks,
+    rows::{array, canonical, hex},
 };
 use crate::{
     answer::{Answer, AnswerKind},
@@ -106,10 +106,6 @@ fn undecided() -> StoreError {
     StoreError::Corrupt("a submission was left undecided".into())
 }
 
-fn array(rows: &[&NewRow<'_>]) -> StoreResult<String> {
-    serde_json::to_string(rows).map_err(|error| StoreError::Corrupt(error.to_string()))
-}
-
 /// Others changed what was looked at between two looks; the next try decides it.
 pub(super) fn moved_on() -> StoreError {
     StoreError::Contended("the holder of a name ended meanwhile".into())
@@ -189,6 +185,15 @@ pub(in crate::store) async fn create(
             sqlx::query(on_group(statement)).bind(&winners).execute(&mut *connection).await?;
         }
     }
+    let repeated: Vec<Scope> = submissions
+        .iter()
+        .zip(&rows)
+        .filter(|(_, (_, request))| !claimed.contains(&request.view.id.0))
+        .map(|(submission, _)| submission.arrived.scope.clone())
+        .collect();
+    let mut repeats =
+        if repeated.is_empty() { Vec::new() } else { looks::claims(connection, &repeated).await? }
+            .into_iter();
     let mut outcomes = Vec::with_capacity(submissions.len());
     for (submission, (_, request)) in submissions.iter().zip(&rows) {
         let id = request.view.id;
@@ -200,8 +205,8 @@ pub(in crate::store) async fn create(
         } else if claimed.contains(&id.0) {
             met_a_name(connection, submission, request).await?
         } else {
-            let scope = &submission.arrived.scope;
-            Submitted::Repeat(Box::new(claim(connection, scope).await?.ok_or_else(undecided)?))
+            let (claim, _) = repeats.next().ok_or_else(undecided)??.ok_or_else(undecided)?;
+            Submitted::Repeat(Box::new(claim))
         });
     }
     Ok(outcomes)
@@ -274,17 +279,8 @@ async fn met_a_name(
 
 /// The claim of a key within its full scope.
 pub(super) async fn claim(connection: &mut Connection, scope: &Scope) -> StoreResult<Option<Claim>> {
-    let row = sqlx::query(
-        "SELECT fingerprint, body_hash, key_version, schema_digest, command, request, existing,
-                answer_kind, location, etag, body, claimed_at
-           FROM claim WHERE team = $1 AND principal = $2 AND key = $3",
-    )
-    .bind(&scope.team)
-    .bind(scope.principal.0)
-    .bind(scope.key.as_str())
-    .fetch_optional(connection)
-    .await?;
-    row.as_ref().map(rows::claim).transpose()
+    let found = looks::claims(connection, std::slice::from_ref(scope)).await?;
+    Ok(found.into_iter().next().transpose()?.flatten().map(|(claim, _)| claim))
 }
 
 /// Claims the key of a submission that is not a create, with its answer.
@@ -320,14 +316,4 @@ pub(super) async fn claim_with(
     .execute(connection)
     .await?;
     exactly_one(&done, "claim")
-}
-
-/// Hexadecimal digits, as both databases read bytes.
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .map(|half| char::from(DIGITS[usize::from(half)]))
-        .collect()
 }

@@ -1,6 +1,6 @@
 //! What SQLite calls things and where it differs. The SQL rooms are written against these words only.
 
-pub(in crate::store) use super::Sqlite as Database;
+pub(in crate::store) use super::{Readers, Sqlite as Database};
 
 use super::super::StoreResult;
 use domain::id::RequestId;
@@ -37,6 +37,24 @@ pub(in crate::store) const CREATES: &str = "
            value ->> 'state' AS state, value ->> 'entry' AS entry, value ->> 'at' AS at,
            unhex(value ->> 'submission') AS submission, value ->> 'operation' AS operation,
            value ->> 'token_label' AS token_label, value ->> 'address' AS address
+      FROM json_each($1)";
+
+/// Scopes, out of a JSON array of `[team, principal, key]` or `[team, principal, key, count]` as parameter 1, and their
+/// places from 0.
+pub(in crate::store) const SCOPES: &str = "
+    SELECT key AS place, value ->> 0 AS team, unhex(value ->> 1) AS principal, value ->> 2 AS key, value ->> 3 AS count
+      FROM json_each($1)";
+
+/// Digests, out of a JSON array of hexadecimal texts as parameter 1, and their places from 0.
+pub(in crate::store) const DIGESTS: &str = "SELECT key AS place, unhex(value) AS digest FROM json_each($1)";
+
+/// The rows of a group of arrivals, out of a JSON array as parameter 1.
+pub(in crate::store) const ARRIVALS: &str = "
+    SELECT unhex(value ->> 'id') AS id, value ->> 'team' AS team, unhex(value ->> 'principal') AS principal,
+           value ->> 'key' AS key, unhex(value ->> 'request') AS request, value ->> 'operation' AS operation,
+           value ->> 'outcome' AS outcome, value ->> 'problem' AS problem, value ->> 'channel' AS channel,
+           value ->> 'sent_by' AS sent_by, value ->> 'token_label' AS token_label, value ->> 'address' AS address,
+           value ->> 'correlation_id' AS correlation_id, value ->> 'labels' AS labels, value ->> 'at' AS at
       FROM json_each($1)";
 
 /// The elements of a JSON array as parameter 1: their texts, and their places from 0.

@@ -10,7 +10,7 @@ mod writer;
 use super::{StoreError, StoreResult, Submission, Submitted, changes::Changes};
 use dialect::Connection;
 use domain::id::RequestId;
-use sql::Work;
+use sql::{Work, looks::Looks};
 use sqlx::{
     ConnectOptions, SqlitePool,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
@@ -29,7 +29,8 @@ const READ_TURN: Duration = Duration::from_secs(5);
 /// The SQLite store.
 #[derive(Debug, Clone)]
 pub struct Sqlite {
-    readers: SqlitePool,
+    readers: Readers,
+    looks: Looks,
     writer: Writer,
     changes: Arc<Changes>,
 }
@@ -47,6 +48,32 @@ fn options(file: &Path) -> SqliteConnectOptions {
         .disable_statement_logging()
 }
 
+/// The connections that read.
+#[derive(Debug, Clone)]
+pub(in crate::store) struct Readers(SqlitePool);
+
+impl Readers {
+    /// Reads.
+    pub(in crate::store) async fn read<A: Send + Sync, T>(
+        &self,
+        given: A,
+        work: Work<A, T>,
+    ) -> StoreResult<T> {
+        let mut connection = self.0.acquire().await?;
+        work(&given, &mut connection).await
+    }
+
+    /// Reads with several statements that see the same moment.
+    pub(in crate::store) async fn snapshot<A: Send + Sync, T>(
+        &self,
+        given: A,
+        work: Work<A, T>,
+    ) -> StoreResult<T> {
+        let mut transaction = self.0.begin().await?;
+        work(&given, &mut transaction).await
+    }
+}
+
 impl Sqlite {
     /// Opens the file, making it where it is missing, and brings its tables to this version.
     pub async fn open(file: &Path) -> StoreResult<Self> {
@@ -58,20 +85,27 @@ impl Sqlite {
         let readers = SqlitePoolOptions::new()
             .max_connections(READERS)
             .acquire_timeout(READ_TURN)
+            // A file does not hang up.
+            .test_before_acquire(false)
             .connect_lazy_with(options(file).pragma("query_only", "on"));
-        Ok(Self { readers, writer: Writer::start(options(file), connection), changes: Arc::default() })
+        let readers = Readers(readers);
+        let looks = Looks::start(&readers);
+        Ok(Self { readers, looks, writer: Writer::start(options(file), connection), changes: Arc::default() })
     }
 
     /// Reads.
     async fn read<A: Send + Sync, T>(&self, given: A, work: Work<A, T>) -> StoreResult<T> {
-        let mut connection = self.readers.acquire().await?;
-        work(&given, &mut connection).await
+        self.readers.read(given, work).await
     }
 
     /// Reads with several statements that see the same moment.
     async fn snapshot<A: Send + Sync, T>(&self, given: A, work: Work<A, T>) -> StoreResult<T> {
-        let mut transaction = self.readers.begin().await?;
-        work(&given, &mut transaction).await
+        self.readers.snapshot(given, work).await
+    }
+
+    /// Where the looks of many are gathered.
+    fn looks(&self) -> &Looks {
+        &self.looks
     }
 
     /// Writes in a transaction, or not at all.
