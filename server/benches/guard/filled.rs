@@ -1,0 +1,70 @@
+//! A history of many finished keys, written straight into a portal's database: what a busy year leaves behind.
+
+use std::path::Path;
+
+/// How many keys one commit holds.
+const CHUNK: u64 = 100_000;
+
+/// Fills the file of a portal that is not running with `keys` finished requests of the team `bench`, each with its
+/// resource, claim, submission and history. They ended over the five days before `now`, a moment in milliseconds.
+pub(crate) fn sqlite(file: &Path, keys: u64, now: i64) {
+    let connection = rusqlite::Connection::open(file).unwrap();
+    // Durability is for what is measured, not for what is set up.
+    connection
+        .execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -4000000; PRAGMA temp_store = MEMORY;")
+        .unwrap();
+    let principal: Vec<u8> =
+        connection.query_row("SELECT id FROM principal LIMIT 1", [], |row| row.get(0)).unwrap();
+    let step = 5 * 86_400_000 / i64::try_from(keys).unwrap().max(1);
+    let step = step.max(1);
+    let mut from = 0;
+    while from < keys {
+        let until = (from + CHUNK).min(keys);
+        connection.execute_batch("BEGIN").unwrap();
+        connection
+            .execute(
+                "CREATE TEMP TABLE IF NOT EXISTS new (n INTEGER, at INTEGER, request BLOB, resource BLOB, submission BLOB,
+                                                      key TEXT)",
+                [],
+            )
+            .unwrap();
+        connection.execute("DELETE FROM new", []).unwrap();
+        connection
+            .execute(
+                "WITH RECURSIVE count(n) AS (VALUES (?1) UNION ALL SELECT n + 1 FROM count WHERE n + 1 < ?2),
+                      timed AS (SELECT n, ?3 - 5 * 86400000 + (n * ?4) % (5 * 86400000) AS at FROM count)
+                 INSERT INTO new
+                 SELECT n, at, unhex(printf('%012x7%03x', at, n % 4096)) || randomblob(8),
+                        unhex(printf('%012x7%03x', at, n % 4096)) || randomblob(8),
+                        unhex(printf('%012x7%03x', at, n % 4096)) || randomblob(8),
+                        lower(hex(randomblob(16)))
+                   FROM timed",
+                rusqlite::params![i64::try_from(from).unwrap(), i64::try_from(until).unwrap(), now, step],
+            )
+            .unwrap();
+        for statement in [
+            "INSERT INTO claim (team, principal, key, fingerprint, body_hash, key_version, schema_digest, request,
+                                answer_kind, location, body, claimed_at)
+             SELECT 'bench', ?1, key, randomblob(32), randomblob(32), 1, 'filled', request, 'accepted',
+                    '/api/v1/requests/' || hex(request), CAST(printf('%.*c', 500, 'x') AS BLOB), at FROM new",
+            "INSERT INTO request (id, team, principal, requested_by, channel, action, offering, offering_version, type,
+                                  name, resource, parameters, labels, correlation_id, state, created_at, updated_at,
+                                  finished_at)
+             SELECT request, 'bench', ?1, 'bench', 'api', 'create', 'fast', '1', 'fast', 'filled-' || n, resource,
+                    '{\"count\":1,\"size\":\"small\"}', '{}', lower(hex(request)), 'succeeded', at, at, at
+               FROM new WHERE ?1 IS NOT NULL",
+            "INSERT INTO resource (id, team, type, name, offering, state, parameters, request, created_at, updated_at)
+             SELECT resource, 'bench', 'fast', 'filled-' || n, 'fast', 'active', '{\"count\":1,\"size\":\"small\"}',
+                    request, at, at FROM new WHERE ?1 IS NOT NULL",
+            "INSERT INTO submission (id, team, principal, key, request, operation, outcome, channel, sent_by, at)
+             SELECT submission, 'bench', ?1, key, request, 'create', 'first', 'api', 'bench', at FROM new",
+            "INSERT INTO event (request, seq, attempt, at, entry)
+             SELECT request, 1, 1, at, '{\"kind\":\"state\",\"state\":\"succeeded\"}' FROM new WHERE ?1 IS NOT NULL",
+        ] {
+            connection.execute(statement, [&principal]).unwrap();
+        }
+        connection.execute_batch("COMMIT").unwrap();
+        from = until;
+    }
+    connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE); ANALYZE;").unwrap();
+}

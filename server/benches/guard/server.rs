@@ -1,0 +1,166 @@
+//! The servers under load: the real program in a folder of its own, and a bare HTTP endpoint as the ceiling.
+
+use axum::{Router, body::Bytes, http::StatusCode, http::header, routing::post};
+use serde_json::Value;
+use std::{
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+use tempfile::TempDir;
+
+/// The argument by which this program becomes the bare endpoint.
+pub(crate) const BARE: &str = "bare-endpoint";
+
+/// Where the server keeps its rows.
+#[derive(Debug, Clone)]
+pub(crate) enum Database {
+    /// A file in the server's own folder.
+    Sqlite,
+    /// A database of a PostgreSQL cluster, at this URL.
+    Postgres(String),
+}
+
+/// A server that runs.
+#[derive(Debug)]
+pub(crate) struct Server {
+    child: Child,
+    address: String,
+    head: String,
+    folder: TempDir,
+    /// From the start of the program to its first answer.
+    pub(crate) cold_start: Duration,
+}
+
+impl Server {
+    /// The portal, carrying out with this many workers.
+    pub(crate) fn portal(database: &Database, workers: &str) -> Self {
+        let folder = TempDir::new().unwrap();
+        let key = folder.path().join("secret.key");
+        let command = |arguments: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_keyturn"));
+            command
+                .args(arguments)
+                .current_dir(folder.path())
+                .env_clear()
+                .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+                .env("KEYTURN_LISTEN", "127.0.0.1:0")
+                .env("KEYTURN_LOG", "warn")
+                .env("KEYTURN_WORKERS", workers)
+                .env("KEYTURN_SECRET_KEY_FILE", &key)
+                .env("KEYTURN_CATALOG", Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/catalog"));
+            if let Database::Postgres(url) = database {
+                command.env("KEYTURN_DATABASE_URL", url);
+            }
+            command
+        };
+        if let Database::Postgres(_) = database {
+            // With PostgreSQL the key is supplied; a server on SQLite makes a fitting one.
+            let made = command(&["migrate"]).env_remove("KEYTURN_DATABASE_URL").output().unwrap();
+            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        }
+        let run = |arguments: &[&str]| {
+            let output = command(arguments).stderr(Stdio::inherit()).output().unwrap();
+            assert!(output.status.success(), "{arguments:?}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        run(&["team", "add", "bench"]);
+        run(&["user", "add", "bench", "--role", "member", "--team", "bench:member"]);
+        let said = run(&["token", "create", "--user", "bench", "--label", "bench", "--json"]);
+        let said: Value = serde_json::from_str(&said).unwrap();
+        let token = said["token"].as_str().unwrap();
+        let started = Instant::now();
+        let child =
+            command(&["serve", "--json"]).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let (child, address) = listening(child);
+        std::net::TcpStream::connect(&address).unwrap();
+        let cold_start = started.elapsed();
+        let head = format!(
+            "POST /api/v1/teams/bench/requests HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {token}\r\n\
+             Content-Type: application/json\r\n"
+        );
+        Self { child, address, head, folder, cold_start }
+    }
+
+    /// An endpoint that reads its body and answers with these bytes: what HTTP alone allows.
+    pub(crate) fn bare(body: &str) -> Self {
+        let started = Instant::now();
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args([BARE, body])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (child, address) = listening(child);
+        let head = "POST / HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n".to_owned();
+        let folder = TempDir::new().unwrap();
+        Self { child, address, head, folder, cold_start: started.elapsed() }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The first lines of every call.
+    pub(crate) fn head(&self) -> String {
+        self.head.clone()
+    }
+
+    /// The file of a portal on SQLite.
+    pub(crate) fn file(&self) -> PathBuf {
+        self.folder.path().join("data/keyturn.db")
+    }
+
+    /// The most memory that it held so far, in MB.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        self.status("VmHWM:")
+    }
+
+    fn status(&self, field: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap_or("0 kB");
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or_default() / 1024
+    }
+
+    /// The processor time that it used so far.
+    pub(crate) fn processor_time(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
+        let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
+        let ticks =
+            |nth: usize| after.split_whitespace().nth(nth).and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);
+        // Linux counts in hundredths of a second for every program.
+        Duration::from_millis((ticks(11) + ticks(12)) * 10)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits until the program says where it listens.
+fn listening(mut child: Child) -> (Child, String) {
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let listens: Value = serde_json::from_str(&line).unwrap();
+    let address = listens["listen"].as_str().unwrap().to_owned();
+    (child, address)
+}
+
+/// Serves as the bare endpoint until it is killed.
+pub(crate) async fn serve_bare(body: String) {
+    let body = Bytes::from(body);
+    let answer = move |_: Bytes| {
+        let body = body.clone();
+        async move { (StatusCode::ACCEPTED, [(header::CONTENT_TYPE, "application/json")], body) }
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    println!("{}", serde_json::json!({ "listen": address.to_string() }));
+    let listener = axum::serve::ListenerExt::tap_io(listener, |stream| {
+        let _ = stream.set_nodelay(true);
+    });
+    axum::serve(listener, Router::new().route("/", post(answer))).await.unwrap();
+}
