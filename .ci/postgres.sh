@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs a throw-away PostgreSQL until standard input closes, however that comes about. The first line it prints is the
-# address of its databases, to which a name is appended as ?dbname=NAME; then it takes commands, a line each: "stop"
-# (at once, as when its machine dies), "start". Each is answered by a line.
+# Runs a throw-away PostgreSQL until standard input closes, however that comes about. It says "started", and then takes
+# commands, a line each, and answers each by a line: "database" makes an empty database and gives its address, "stop"
+# stops the server at once, as when its machine dies, and "start" starts it again.
 #
 #   .ci/postgres.sh [--durable]    without --durable, a power cut of the machine may lose what was committed
 set -euo pipefail
@@ -50,9 +50,16 @@ run initdb -D "$home/data" -U keyturn --auth=trust --encoding=UTF8 --locale=C.UT
 } >"$home/settings"
 cat "$home/settings" >>"$home/data/postgresql.conf"
 start || fail
-echo "postgres://keyturn@localhost?host=$home"
+echo started
+databases=0
 while read -r word; do
   case "$word" in
+    database)
+      databases=$((databases + 1))
+      name=test_$databases
+      run createdb -h "$home" -U keyturn -T template0 "$name" >>"$home/log" 2>&1 || fail
+      echo "postgres://keyturn@localhost/$name?host=$home"
+      ;;
     stop) stop && echo stopped || fail ;;
     start) start && echo started || fail ;;
     *) echo "unknown: $word" ;;

@@ -5,11 +5,10 @@ set -euo pipefail
 
 # The programs only: tests run throw-away clusters, so the one that Debian would make and start is not wanted.
 if ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then
-    if [ -d /etc/postgresql-common ] || [ -w /etc ]; then
-        mkdir -p /etc/postgresql-common/createcluster.d
-        echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.d/keyturn-tests.conf
-    fi
+    told=/etc/postgresql-common/createcluster.d/no-main-cluster.conf
+    as_root mkdir -p "${told%/*}" && echo 'create_main_cluster = false' | as_root tee "$told" >/dev/null || true
     system_packages postgresql
+    as_root rm -f "$told"
 fi
 
 # Debian's browser, not Playwright's own download, which not every machine can reach. A font, or pages have no letters.

@@ -9,9 +9,11 @@ use std::{
     time::Duration,
 };
 
+mod database;
 mod places;
 mod span;
 
+pub(crate) use database::Database;
 pub(crate) use places::site_root;
 
 /// A setting that cannot be used. Says which one, why, and what would do.
@@ -40,8 +42,8 @@ pub(crate) struct Config {
     pub(crate) listen: SocketAddr,
     /// The address people reach the portal at, where a proxy stands before it; `https` makes cookies secure.
     pub(crate) public_url: Option<String>,
-    /// The database's file.
-    pub(crate) database: PathBuf,
+    /// The database.
+    pub(crate) database: Database,
     /// The catalog's folder; without one the sample catalog.
     pub(crate) catalog: Option<PathBuf>,
     /// How long a key is kept after its request's final state.
@@ -129,11 +131,13 @@ impl Config {
     }
 
     fn from_given(given: &BTreeMap<String, Given>) -> Result<Self, ConfigError> {
-        let database = parse(given, "database_url", "sqlite://data/keyturn.db", database_file)?;
-        let beside = |name: &str| database.parent().unwrap_or(Path::new("")).join(name);
+        let database = parse(given, "database_url", "sqlite://data/keyturn.db", Database::parse)?;
         let secret_key_file = match given.get("secret_key_file") {
             Some(_) => parse(given, "secret_key_file", "", path)?,
-            None => beside("secret.key"),
+            None => match &database {
+                Database::Sqlite(file) => file.with_file_name("secret.key"),
+                Database::Postgres(_) => database.folder().join("secret.key"),
+            },
         };
         let catalog = match given.get("catalog") {
             Some(_) => Some(parse(given, "catalog", "", path)?),
@@ -251,20 +255,6 @@ fn parse<T>(
 
 fn path(text: &str) -> Result<PathBuf, String> {
     if text.is_empty() { Err("write a path".into()) } else { Ok(PathBuf::from(text)) }
-}
-
-fn database_file(url: &str) -> Result<PathBuf, String> {
-    if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-        return Err("this build keeps its data in SQLite only; write sqlite://PATH".into());
-    }
-    match url.strip_prefix("sqlite://").or_else(|| url.strip_prefix("sqlite:")) {
-        None | Some("") => Err("write sqlite://PATH, as sqlite://data/keyturn.db".into()),
-        Some(rest) if rest.contains('?') => Err("write sqlite://PATH without options".into()),
-        Some(rest) if rest.starts_with(":memory:") => {
-            Err("the data must be in a file; write sqlite://PATH".into())
-        }
-        Some(rest) => Ok(PathBuf::from(rest)),
-    }
 }
 
 fn public_url(text: &str) -> Result<String, String> {

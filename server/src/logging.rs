@@ -6,9 +6,11 @@ use tracing_subscriber::{Layer, filter::Targets, layer::SubscriberExt, util::Sub
 
 /// Begins to log as the settings say. A second call changes nothing.
 pub(crate) fn begin(config: &Config) {
-    // A session cookie that nobody knows any more is an everyday thing, not a warning.
     let quiet = Targets::new()
+        // A session cookie that nobody knows any more is an everyday thing, not a warning.
         .with_target("tower_sessions", LevelFilter::ERROR)
+        // PostgreSQL's remarks on what is there already.
+        .with_target("sqlx::postgres::notice", LevelFilter::WARN)
         .with_target("tower_sessions_core", LevelFilter::ERROR);
     let wanted: Targets =
         config.log.parse().unwrap_or_else(|_| Targets::new().with_default(LevelFilter::INFO));

@@ -1,6 +1,6 @@
 //! From settings to an open portal: the folder, the key, the database, the catalog.
 
-use crate::config::Config;
+use crate::config::{Config, Database};
 use portal::{
     Parts, Portal,
     catalog::Catalog,
@@ -8,7 +8,7 @@ use portal::{
     keys::Keys,
     provisioner::exec::Site,
     settings::{GuardSettings, Settings},
-    store::sqlite::Sqlite,
+    store::{Store, postgres::Postgres, sqlite::Sqlite},
 };
 use std::{fs, os::unix::fs::DirBuilderExt, path::Path, sync::Arc};
 
@@ -36,8 +36,10 @@ const KEY_FILE: &str = "KEYTURN_SECRET_KEY_FILE";
 pub(crate) async fn open(config: &Config, with: With) -> Result<Portal, OpenFailure> {
     let ids: Arc<dyn Ids> = Arc::new(SystemIds);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock { offset_millis: config.clock_offset_millis });
-    private_folder_of(&config.database, DATABASE)?;
-    private_folder_of(&config.secret_key_file, KEY_FILE)?;
+    private_folder(config.database.folder(), DATABASE)?;
+    if let (Database::Sqlite(_), Some(folder)) = (&config.database, config.secret_key_file.parent()) {
+        private_folder(folder, KEY_FILE)?;
+    }
     let keys = keys(config, ids.as_ref())?;
     let store = store(config).await?;
     let catalog = match with {
@@ -54,7 +56,7 @@ pub(crate) async fn open(config: &Config, with: With) -> Result<Portal, OpenFail
         workers: config.workers,
         lease: config.lease,
     };
-    let parts = Parts { store: Arc::new(store), catalog, keys, clock, ids, settings };
+    let parts = Parts { store, catalog, keys, clock, ids, settings };
     Portal::open(parts).await.map_err(|error| match error.to_string().split_once(": ") {
         Some(("KEYTURN_GUARD_RETENTION", why)) => {
             OpenFailure { setting: "KEYTURN_GUARD_RETENTION", why: why.to_owned() }
@@ -67,8 +69,7 @@ pub(crate) async fn open(config: &Config, with: With) -> Result<Portal, OpenFail
 /// Reads the catalog; the sample one is written beside the database first.
 fn catalog(config: &Config) -> Result<Catalog, OpenFailure> {
     let failure = |why: String| OpenFailure { setting: "KEYTURN_CATALOG", why };
-    let data =
-        config.database.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let data = config.database.folder();
     let site =
         Site::of_this_binary(data).map_err(|error| failure(format!("no place for programs: {error}")))?;
     let folder = match &config.catalog {
@@ -89,32 +90,43 @@ fn catalog(config: &Config) -> Result<Catalog, OpenFailure> {
 }
 
 /// Opens the database, which applies the migrations that it lacks.
-pub(crate) async fn store(config: &Config) -> Result<Sqlite, OpenFailure> {
-    Sqlite::open(&config.database).await.map_err(|error| OpenFailure {
-        setting: DATABASE,
-        why: format!("{}: {error}", config.database.display()),
-    })
+async fn store(config: &Config) -> Result<Arc<dyn Store>, OpenFailure> {
+    let opened: Result<Arc<dyn Store>, _> = match &config.database {
+        Database::Sqlite(file) => Sqlite::open(file).await.map(|store| Arc::new(store) as _),
+        Database::Postgres(address) => {
+            Postgres::open(address.with_password()).await.map(|store| Arc::new(store) as _)
+        }
+    };
+    opened.map_err(|error| OpenFailure { setting: DATABASE, why: format!("{}: {error}", config.database) })
 }
 
 fn keys(config: &Config, ids: &dyn Ids) -> Result<Keys, OpenFailure> {
     let file = &config.secret_key_file;
-    // A fresh key beside an old database would open nothing that is sealed in it.
-    if config.database.exists() && !file.exists() {
-        let why = format!("{} is missing, and the database was made with it; put it back", file.display());
-        return Err(OpenFailure { setting: KEY_FILE, why });
+    let missing = match &config.database {
+        // A fresh key beside an old database would open nothing that is sealed in it.
+        Database::Sqlite(database) if database.exists() => {
+            "is missing, and the database was made with it; put it back"
+        }
+        Database::Sqlite(_) => "",
+        // Every server of a database needs the same, so none of them makes its own.
+        Database::Postgres(_) => {
+            "is missing; with PostgreSQL the key is supplied, the same file for every server: 64 hexadecimal digits, \
+             as `openssl rand -hex 32` writes them"
+        }
+    };
+    if !missing.is_empty() && !file.exists() {
+        return Err(OpenFailure { setting: KEY_FILE, why: format!("{} {missing}", file.display()) });
     }
     Keys::read_or_make(file, ids)
         .map_err(|error| OpenFailure { setting: KEY_FILE, why: format!("{}: {error}", file.display()) })
 }
 
-fn private_folder_of(file: &Path, setting: &'static str) -> Result<(), OpenFailure> {
-    match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() && !folder.exists() => {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| OpenFailure {
-                setting,
-                why: format!("the folder {} cannot be made: {error}", folder.display()),
-            })
-        }
-        _ => Ok(()),
+fn private_folder(folder: &Path, setting: &'static str) -> Result<(), OpenFailure> {
+    if folder.as_os_str().is_empty() || folder.exists() {
+        return Ok(());
     }
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| OpenFailure {
+        setting,
+        why: format!("the folder {} cannot be made: {error}", folder.display()),
+    })
 }

@@ -9,6 +9,6 @@ use serde_json::json;
 
 pub(super) async fn run(config: &Config) -> Result<Said, Failure> {
     open::open(config, With::Catalog).await?;
-    let file = config.database.display().to_string();
-    Ok(Said::new(format!("{file} is up to date."), json!({ "database": file })))
+    let database = config.database.to_string();
+    Ok(Said::new(format!("{database} is up to date."), json!({ "database": database })))
 }

@@ -8,7 +8,7 @@ fn read(file: &str, variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
 fn with_nothing_set_the_documented_defaults_hold() {
     let config = read("", &[]).unwrap();
     assert_eq!(config.listen.to_string(), "127.0.0.1:3000");
-    assert_eq!(config.database, Path::new("data/keyturn.db"));
+    assert_eq!(config.database, Database::Sqlite("data/keyturn.db".into()));
     assert_eq!(config.secret_key_file, Path::new("data/secret.key"));
     assert_eq!(config.guard_retention, Duration::from_hours(7 * 24));
     assert_eq!(config.guard_tombstones, Duration::from_hours(90 * 24));
@@ -31,10 +31,31 @@ fn a_variable_wins_over_the_file() {
 #[test]
 fn the_key_lies_beside_the_database_unless_it_is_named() {
     let config = read("", &[("KEYTURN_DATABASE_URL", "sqlite:///srv/k/x.db")]).unwrap();
-    assert_eq!(config.database, Path::new("/srv/k/x.db"));
+    assert_eq!(config.database, Database::Sqlite("/srv/k/x.db".into()));
     assert_eq!(config.secret_key_file, Path::new("/srv/k/secret.key"));
     let named = read("secret_key_file = \"/etc/k\"", &[]).unwrap();
     assert_eq!(named.secret_key_file, Path::new("/etc/k"));
+}
+
+#[test]
+fn a_password_in_the_database_address_is_never_shown() {
+    for (given, shown) in [
+        (
+            "postgres://kt:hu@sh@db.example:5432/keyturn?sslmode=require",
+            "postgres://kt@db.example:5432/keyturn",
+        ),
+        ("postgresql://kt:hush@db/keyturn", "postgresql://kt@db/keyturn"),
+        ("postgres://db/keyturn?user=kt&password=hush", "postgres://db/keyturn"),
+    ] {
+        let config = read("", &[("KEYTURN_DATABASE_URL", given)]).unwrap();
+        assert_eq!(config.database.to_string(), shown);
+        assert!(!format!("{config:?}").contains("sh@") && !format!("{config:?}").contains("hush"));
+        assert_eq!(config.secret_key_file, Path::new("data/secret.key"));
+    }
+    for wrong in ["postgres://kt:hush@db/keyturn?pasword=hush", "postgre://kt:hush@db/keyturn"] {
+        let error = read("", &[("KEYTURN_DATABASE_URL", wrong)]).unwrap_err();
+        assert!(!error.to_string().contains("hush"), "{error}");
+    }
 }
 
 #[test]
@@ -42,7 +63,9 @@ fn what_is_wrong_stops_the_start_with_its_name() {
     let variables = [
         ("KEYTURN_LISTEN", "3000"),
         ("KEYTURN_LISTEN", ""),
-        ("KEYTURN_DATABASE_URL", "postgres://db/keyturn"),
+        ("KEYTURN_DATABASE_URL", "mysql://db/keyturn"),
+        ("KEYTURN_DATABASE_URL", "postgres://"),
+        ("KEYTURN_DATABASE_URL", "postgres://db/keyturn?pasword=hush"),
         ("KEYTURN_DATABASE_URL", "data/keyturn.db"),
         ("KEYTURN_DATABASE_URL", "sqlite://"),
         ("KEYTURN_DATABASE_URL", "sqlite::memory:"),

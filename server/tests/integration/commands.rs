@@ -169,7 +169,7 @@ async fn a_broken_offering_is_disabled_and_the_rest_works() {
 
 #[test]
 fn migrating_makes_the_database_and_may_be_repeated() {
-    let home = Home::new(&[]);
+    let home = Home::on_sqlite(&[]);
     home.must(&["migrate"], "");
     home.must(&["migrate"], "");
     assert!(home.database().exists());

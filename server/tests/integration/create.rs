@@ -1,6 +1,6 @@
 //! The guard, point by point, for creates.
 
-use super::support::{ALPHA, Answer, World, eventually, fast, fresh, vm};
+use super::support::{ALPHA, Answer, Home, World, eventually, fast, fresh, vm};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
@@ -288,7 +288,7 @@ async fn a_sender_finds_its_own_request_by_its_key() {
 
 #[tokio::test]
 async fn what_cannot_be_written_down_is_not_done() {
-    let world = World::with(&[("KEYTURN_GUARD_WAIT", "30s")]);
+    let world = World::at(Home::on_sqlite(&[("KEYTURN_GUARD_WAIT", "30s")]));
     // Another process holds the database's only write lock.
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(world.server.home.database());
     let mut holder = sqlx::ConnectOptions::connect(&options).await.unwrap();

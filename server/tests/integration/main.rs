@@ -15,6 +15,7 @@ mod history;
 mod input;
 mod lifecycle;
 mod names;
+mod postgres;
 mod routes;
 mod support;
 mod tokens;

@@ -1,22 +1,16 @@
 //! A throw-away PostgreSQL for tests, also for those of the portal itself. It ends with the process that started it, even
 //! when that is killed: the script that runs it waits for its standard input to close.
 
-use sqlx::{ConnectOptions, Connection, PgConnection, postgres::PgConnectOptions};
 use std::{
     io::{BufRead, BufReader, Write},
     path::Path,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
-    sync::{
-        Mutex, OnceLock, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Mutex, OnceLock, PoisonError},
 };
 
 /// A running cluster.
 #[derive(Debug)]
 pub(crate) struct Cluster {
-    /// The address of its databases, without a name.
-    address: String,
     script: Mutex<Script>,
 }
 
@@ -48,12 +42,11 @@ impl Cluster {
             .unwrap();
         let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
         let mut script = Script { child, input, output };
-        let address = script.answer();
-        assert!(address.starts_with("postgres://"), "PostgreSQL did not start; above stands why");
-        Self { address, script: Mutex::new(script) }
+        assert_eq!(script.answer(), "started", "PostgreSQL did not start; above stands why");
+        Self { script: Mutex::new(script) }
     }
 
-    /// Has the script do something (`stop`, `start`) and gives its answer.
+    /// Has the script do something (`database`, `stop`, `start`); its answer.
     pub(crate) fn ask(&self, what: &str) -> String {
         let mut script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
         writeln!(script.input.as_mut().unwrap(), "{what}").unwrap();
@@ -61,16 +54,10 @@ impl Cluster {
     }
 
     /// A new, empty database; its address.
-    pub(crate) async fn database(&self) -> String {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let name = format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed));
-        let mut connection = connect(&format!("{}&dbname=postgres", self.address)).await;
-        sqlx::query(sqlx::AssertSqlSafe(format!("CREATE DATABASE {name} TEMPLATE template0")))
-            .execute(&mut connection)
-            .await
-            .unwrap();
-        connection.close().await.unwrap();
-        format!("{}&dbname={name}", self.address)
+    pub(crate) fn database(&self) -> String {
+        let address = self.ask("database");
+        assert!(address.starts_with("postgres://"), "no database was made; above stands why");
+        address
     }
 }
 
@@ -88,9 +75,4 @@ impl Drop for Script {
         self.input = None;
         let _ = self.child.wait();
     }
-}
-
-/// A connection to look, or to change what no door changes.
-pub(crate) async fn connect(address: &str) -> PgConnection {
-    address.parse::<PgConnectOptions>().unwrap().connect().await.unwrap()
 }

@@ -2,15 +2,20 @@
 
 pub(crate) mod answer;
 pub(crate) mod browser;
+pub(crate) mod cluster;
 
 pub(crate) use answer::Answer;
+pub(crate) use cluster::Cluster;
 
 use serde_json::Value;
 use std::{
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 use tempfile::TempDir;
@@ -51,22 +56,53 @@ pub(crate) async fn eventually<T>(what: &str, mut ask: impl AsyncFnMut() -> Opti
     }
 }
 
+/// Names the database of all tests that do not choose one themselves; by default it is SQLite.
+const DATABASE: &str = "KEYTURN_TEST_DATABASE";
+/// A key for servers that do not make their own.
+const KEY: &str = "5ec2e7a11ce0b0b5ca401da7e5ec2e7a11ce0b0b5ca401da7e5ec2e7a11ce0b0";
+
 /// A folder for one portal, whether it runs or not.
 pub(crate) struct Home {
-    dir: TempDir,
+    dir: Arc<TempDir>,
     settings: Vec<(String, String)>,
     /// Whether a file that may not grow any more is an error to the program, not its end.
     survives_full_files: bool,
 }
 
 impl Home {
+    /// On the database that this run of the tests is about.
     pub(crate) fn new(settings: &[(&str, &str)]) -> Self {
-        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        Self {
-            dir: TempDir::new().unwrap(),
-            settings: settings.iter().map(own).collect(),
-            survives_full_files: false,
+        match std::env::var(DATABASE).as_deref() {
+            Err(_) | Ok("sqlite") => Self::on_sqlite(settings),
+            Ok("postgres") => Self::on_postgres(Cluster::shared(), settings),
+            Ok(other) => panic!("{DATABASE}: write sqlite or postgres, not {other}"),
         }
+    }
+
+    /// With a file for its database.
+    pub(crate) fn on_sqlite(settings: &[(&str, &str)]) -> Self {
+        let dir = Arc::new(TempDir::new().unwrap());
+        Self { dir, settings: Vec::new(), survives_full_files: false }.with(settings)
+    }
+
+    /// With a new database of this cluster.
+    pub(crate) fn on_postgres(cluster: &Cluster, settings: &[(&str, &str)]) -> Self {
+        let home = Self::on_sqlite(&[
+            ("KEYTURN_DATABASE_URL", &cluster.database()),
+            ("KEYTURN_SECRET_KEY_FILE", "supplied.key"),
+        ]);
+        std::fs::write(home.path().join("supplied.key"), KEY).unwrap();
+        home.with(settings)
+    }
+
+    /// The same folder and database, for another server, with some settings of its own.
+    pub(crate) fn beside(&self, settings: &[(&str, &str)]) -> Self {
+        Self { dir: Arc::clone(&self.dir), settings: self.settings.clone(), ..*self }.with(settings)
+    }
+
+    fn with(mut self, settings: &[(&str, &str)]) -> Self {
+        self.settings.extend(settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        self
     }
 
     pub(crate) fn surviving_full_files(self) -> Self {

@@ -3,6 +3,7 @@
 #[path = "../../../../tests/integration/support/cluster.rs"]
 mod cluster;
 mod keeping;
+mod on_several;
 mod runs;
 mod submissions;
 
@@ -24,6 +25,7 @@ use domain::{
     view::{EventEntry, Object, RequestView, TokenView},
 };
 use serde_json::json;
+use sqlx::ConnectOptions;
 use std::{
     collections::HashSet,
     sync::{
@@ -66,12 +68,13 @@ impl Bench {
 
     /// On PostgreSQL, where it is the database that tells the time: in this one, the time that a test says it is.
     async fn postgres() -> Self {
-        let address = cluster::Cluster::shared().database().await;
+        let address = cluster::Cluster::shared().database();
         let bench = Self::at(Place::Address(address.clone())).await;
         let tell =
             "CREATE OR REPLACE FUNCTION keyturn_now(servers_own BIGINT) RETURNS BIGINT LANGUAGE sql STABLE AS
                     $$ SELECT servers_own $$";
-        sqlx::query(tell).execute(&mut cluster::connect(&address).await).await.unwrap();
+        let options: sqlx::postgres::PgConnectOptions = address.parse().unwrap();
+        sqlx::query(tell).execute(&mut options.connect().await.unwrap()).await.unwrap();
         bench
     }
 
