@@ -65,6 +65,8 @@ problems! {
         "A change of a resource's parameters needs the header If-Match with the ETag that the resource had when you looked at it, so that nobody's change is lost unseen. GET the resource, look, and send the change with its ETag; * is not enough. Nothing was changed and no key was used up."
     PreconditionFailed "precondition-failed" "The resource has changed since you looked"
         "If-Match names another version than the resource has now: somebody changed it meanwhile, or a change was taken back, or what was sent is no entity tag. Both versions are shown. GET the resource, look again, and send your change with the new ETag; the same key may be used. Nothing was changed."
+    NotOffered "not-offered" "The offering does not do this"
+        "What made this resource cannot change it. Make another one with the parameters that you want and delete this one. Nothing was changed."
     AlreadyDecided "already-decided" "This was decided otherwise"
         "The request is in a state in which this decision cannot be taken, or somebody decided differently before. Nothing was changed."
     NotAuthenticated "unauthenticated" "Who is asking?"

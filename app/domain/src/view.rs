@@ -2,6 +2,7 @@
 
 use crate::{
     change::Changes,
+    etag::Version,
     id::{PrincipalId, RequestId, ResourceId, SubmissionId, TokenId},
     name::Name,
     problem::RequestLink,
@@ -43,9 +44,17 @@ pub struct RequestView {
     pub reason: Option<String>,
     /// Which attempt this is, from 1.
     pub attempt: u32,
-    /// Parameters after defaults.
+    /// Parameters after defaults: of a create or an update what the resource is meant to be, of an action its own.
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub parameters: Object,
+    /// What an update was sent as: a merge patch (RFC 7396) of the resource's parameters.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch: Option<Object>,
+    /// What the resource is meant to be once this update or action is done, worked out when it was accepted.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub desired: Option<Object>,
     /// Labels, the correlation ID among them.
     pub labels: BTreeMap<String, String>,
     /// Groups this request with all that descend from it.
@@ -118,9 +127,9 @@ pub struct ResourceView {
     pub name: Name,
     /// The catalog entry it came from.
     pub offering: Name,
-    /// `creating` or `active`.
+    /// `creating`, `active` or `deleting`.
     pub state: String,
-    /// Counts its accepted changes.
+    /// Moves with every accepted change, and again when one is taken back; with the ID it is the `ETag`.
     pub version: i64,
     /// What it is meant to be.
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
@@ -136,6 +145,62 @@ pub struct ResourceView {
     pub created_at: Moment,
     /// When it last changed.
     pub updated_at: Moment,
+}
+
+impl ResourceView {
+    /// Its version, as its `ETag` names it.
+    #[must_use]
+    pub fn etag(&self) -> Version {
+        Version { resource: self.id, number: self.version }
+    }
+}
+
+/// One provisioned thing, with what was asked of it last.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ResourceDetail {
+    /// The thing.
+    #[serde(flatten)]
+    pub resource: ResourceView,
+    /// What was last carried out, where that is not what it is meant to be.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied: Option<Object>,
+    /// Requests about this life of it that have not come to their end, in the order in which they are carried out.
+    pub pending: Vec<RequestSummary>,
+    /// The last requests about this life of it, newest first.
+    pub requests: Vec<RequestSummary>,
+}
+
+/// A request in short.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RequestSummary {
+    /// Its ID.
+    pub id: RequestId,
+    /// Its address in the API.
+    pub href: String,
+    /// `create`, `update`, `delete`, or the ID of an action.
+    pub action: String,
+    /// Where it stands.
+    pub state: RequestState,
+    /// Who asked.
+    pub requested_by: String,
+    /// When it was accepted.
+    pub created_at: Moment,
+}
+
+impl From<&RequestView> for RequestSummary {
+    fn from(request: &RequestView) -> Self {
+        Self {
+            id: request.id,
+            href: RequestLink::to(request.id).href,
+            action: request.action.clone(),
+            state: request.state,
+            requested_by: request.requested_by.clone(),
+            created_at: request.created_at,
+        }
+    }
 }
 
 /// One arrival at the guard.

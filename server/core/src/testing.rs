@@ -1,8 +1,12 @@
 //! A portal on an empty database, with people in it, for tests of what is true of the whole without HTTP.
 
+mod changes;
+
+pub(crate) use changes::target;
+
 use crate::{
     Answered, Caller, Credential, Error, Parts, Portal,
-    catalog::{Catalog, Offering, ParameterSchema},
+    catalog::{Action, Catalog, Offering, ParameterSchema},
     clock::{Clock, Ids, StandingClock, SystemClock, SystemIds},
     keys::Keys,
     provisioner::{Context, Job, Observation, Outcome, Provisioner, fake::Fake},
@@ -107,13 +111,37 @@ pub(crate) fn offering(id: &str, provisioner: Arc<dyn Provisioner>) -> Offering 
         timeout: Duration::from_mins(1),
         retry: Backoff { base: Duration::from_millis(1), cap: Duration::from_millis(5) },
         updates: true,
-        actions: BTreeMap::new(),
+        actions: actions(),
         duplicate_window: None,
         quota_cost: 1,
         secret_outputs: BTreeSet::new(),
         provisioner,
         id,
     }
+}
+
+/// One action that adds to the count, and one that only runs.
+fn actions() -> BTreeMap<Name, Action> {
+    let action = |id: &str, parameters: Value, changes: Value| {
+        let action = Action {
+            title: id.into(),
+            description: "For tests.".into(),
+            schema: schema(&parameters),
+            changes: serde_json::from_value(changes).unwrap(),
+        };
+        (Name::parse(id).unwrap(), action)
+    };
+    let by = json!({ "type": "integer", "default": 1 });
+    let behaviour = json!({ "type": "string" });
+    [
+        action(
+            "grow",
+            json!({ "type": "object", "properties": { "by": by, "behaviour": behaviour } }),
+            json!({ "count": { "add": "by" } }),
+        ),
+        action("restart", json!({ "type": "object", "properties": { "behaviour": behaviour } }), json!({})),
+    ]
+    .into()
 }
 
 pub(crate) fn schema(schema: &Value) -> Arc<ParameterSchema> {
@@ -347,7 +375,7 @@ async fn person(store: &dyn Store, name: &str, team: &str, role: TeamRole) -> Ca
 
 /// An arrival with this key.
 pub(crate) fn key(key: &str) -> Arrival {
-    Arrival { keys: vec![key.as_bytes().to_vec()] }
+    Arrival { keys: vec![key.as_bytes().to_vec()], ..Arrival::default() }
 }
 
 /// Submits a create.

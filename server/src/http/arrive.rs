@@ -51,7 +51,7 @@ impl FromRequest<AppState> for WithBody {
     async fn from_request(request: Request, state: &AppState) -> Result<Self> {
         let (parts, body) = request.into_parts();
         let body = whole(body).await?;
-        must_be_json(&parts.headers)?;
+        must_be_json(&parts.headers, JSON)?;
         Self::known(&parts, body, state).await
     }
 }
@@ -61,7 +61,9 @@ impl WithBody {
         let caller = auth::caller(state, parts).await?;
         let keys =
             parts.headers.get_all("idempotency-key").iter().map(|value| value.as_bytes().to_vec()).collect();
-        Ok(Self { caller, arrival: Arrival { keys }, body, query: Parameters::of(&parts.uri) })
+        let if_match =
+            parts.headers.get_all(header::IF_MATCH).iter().map(|value| value.as_bytes().to_vec()).collect();
+        Ok(Self { caller, arrival: Arrival { keys, if_match }, body, query: Parameters::of(&parts.uri) })
     }
 }
 
@@ -76,8 +78,23 @@ impl FromRequest<AppState> for MaybeBody {
         let (parts, body) = request.into_parts();
         let body = whole(body).await?;
         if !body.is_empty() {
-            must_be_json(&parts.headers)?;
+            must_be_json(&parts.headers, JSON)?;
         }
+        WithBody::known(&parts, body, state).await.map(Self)
+    }
+}
+
+/// A call with a patch of what is there as its body.
+#[derive(Debug)]
+pub(crate) struct WithPatch(pub(crate) WithBody);
+
+impl FromRequest<AppState> for WithPatch {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Self> {
+        let (parts, body) = request.into_parts();
+        let body = whole(body).await?;
+        must_be_json(&parts.headers, PATCH)?;
         WithBody::known(&parts, body, state).await.map(Self)
     }
 }
@@ -149,16 +166,21 @@ async fn drain(body: Body) {
     let _ = tokio::time::timeout(DRAIN_TIME, away).await;
 }
 
+/// What a body may be said to be.
+const JSON: &[&str] = &["application/json"];
+/// What a merge patch may be said to be (RFC 7396); plain JSON means the same here.
+const PATCH: &[&str] = &["application/merge-patch+json", "application/json"];
+
 /// Refuses a body that is not said to be JSON, or is said to be compressed.
-fn must_be_json(headers: &HeaderMap) -> Result<()> {
+fn must_be_json(headers: &HeaderMap, known: &[&str]) -> Result<()> {
     let mut types = headers.get_all(header::CONTENT_TYPE).iter();
     let essence = types.next().and_then(|value| value.to_str().ok()?.split(';').next().map(str::trim));
-    if !essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json"))
+    if !essence.is_some_and(|essence| known.iter().any(|kind| essence.eq_ignore_ascii_case(kind)))
         || types.next().is_some()
     {
         return Err(Refusal::new(
             ProblemKind::UnsupportedMediaType,
-            "Send the body with Content-Type: application/json.",
+            format!("Send the body with Content-Type: {}.", known.join(" or ")),
         ));
     }
     let plain = |value: &axum::http::HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
@@ -181,7 +203,7 @@ mod tests {
         let typed = |kind: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-            must_be_json(&headers)
+            must_be_json(&headers, JSON)
         };
         for good in ["application/json", "Application/JSON; charset=utf-8", "application/json;x=y"] {
             assert!(typed(good).is_ok(), "{good}");
@@ -189,7 +211,10 @@ mod tests {
         for bad in ["", "text/plain", "application/jsonp", "application/x-www-form-urlencoded", "text/json"] {
             assert_eq!(typed(bad).unwrap_err().0.kind, ProblemKind::UnsupportedMediaType, "{bad}");
         }
-        assert!(must_be_json(&HeaderMap::new()).is_err());
+        assert!(must_be_json(&HeaderMap::new(), JSON).is_err());
+        let mut patch = HeaderMap::new();
+        patch.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/merge-patch+json"));
+        assert!(must_be_json(&patch, PATCH).is_ok() && must_be_json(&patch, JSON).is_err());
     }
 
     #[tokio::test]

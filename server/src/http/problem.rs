@@ -68,6 +68,7 @@ pub(crate) fn status(kind: ProblemKind) -> StatusCode {
         | P::NameTaken
         | P::DeletionInProgress
         | P::AlreadyDecided
+        | P::NotOffered
         | P::OfferingUnavailable => StatusCode::CONFLICT,
         P::KeyExpired => StatusCode::GONE,
         P::PreconditionFailed => StatusCode::PRECONDITION_FAILED,

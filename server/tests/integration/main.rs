@@ -4,6 +4,7 @@
 
 mod auth;
 mod campaign;
+mod changes;
 mod commands;
 mod concurrent;
 mod create;

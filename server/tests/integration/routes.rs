@@ -23,7 +23,7 @@ async fn call(api: &Api, method: &str, path: &str) -> Answer {
         None => call,
     };
     let call = call.header("Idempotency-Key", "walk");
-    Answer::of(if method == "POST" { call.json(&json!({})) } else { call }).await
+    Answer::of(if matches!(method, "POST" | "PATCH") { call.json(&json!({})) } else { call }).await
 }
 
 #[tokio::test]
@@ -77,6 +77,7 @@ fn filled(template: &str, request: &str, token: &str, operation: &Value) -> Stri
         .replace("{team}", "alpha")
         .replace("{type}", "vm")
         .replace("{name}", "vm-one")
+        .replace("{action}", "restart")
         .replace("{output}", "password");
     assert!(!path.contains('{'), "a part of {template} is not known here");
     let asks_for_key = operation["parameters"].as_array().is_some_and(|parameters| {

@@ -23,6 +23,8 @@ pub enum Behaviour {
     SucceedAfter(Duration),
     /// It fails without effect.
     Fail(String),
+    /// It has its effect and fails.
+    FailHalfWay(String),
     /// It is retryable this many times, without effect, then succeeds.
     RetryTimes(u32),
     /// It has no effect and cannot tell; observing cannot tell either.
@@ -198,6 +200,10 @@ impl Fake {
                 () = tokio::time::sleep(span) => self.take_effect(job),
             },
             Behaviour::Fail(why) => Outcome::Failed(why),
+            Behaviour::FailHalfWay(why) => {
+                self.take_effect(job);
+                Outcome::Failed(why)
+            }
             Behaviour::RetryTimes(times) => {
                 let tried = {
                     let mut state = self.state();

@@ -1,6 +1,6 @@
 //! A new request for a new resource.
 
-use super::{Arrival, Inner, Portal, schema_digest};
+use super::{Arrival, Inner, Portal, labels, schema_digest};
 use crate::{
     Answer, AnswerKind, Answered, Caller, Error, Result,
     catalog::{Offering, ParameterSchema},
@@ -10,10 +10,10 @@ use crate::{
 use bytes::Bytes;
 use domain::{
     command::{Command, Operation},
-    correlation::{CORRELATION_LABEL, CorrelationId},
+    correlation::CorrelationId,
     id::{RequestId, ResourceId},
     json,
-    label::{self, Labels},
+    label::Labels,
     name::Name,
     problem::{FieldError, ProblemKind},
     role::TeamAct,
@@ -156,13 +156,6 @@ impl Sent {
     /// Labels of the body, as an object or as `key:value` texts, and those of the address.
     fn read_labels(&self, wrong: &mut Vec<FieldError>) -> (Labels, Option<CorrelationId>) {
         let mut pairs: Vec<(String, String)> = Vec::new();
-        let split = |text: &str, wrong: &mut Vec<FieldError>| match label::split(text) {
-            Ok((key, value)) => Some((key.to_owned(), value.to_owned())),
-            Err(error) => {
-                wrong.push(field("/labels", error));
-                None
-            }
-        };
         match self.body.get("labels") {
             None | Some(Value::Null) => {}
             Some(Value::Object(labels)) => {
@@ -177,37 +170,15 @@ impl Sent {
             Some(Value::Array(labels)) => {
                 for text in labels {
                     match text {
-                        Value::String(text) => pairs.extend(split(text, wrong)),
+                        Value::String(text) => pairs.extend(labels::split(std::slice::from_ref(text), wrong)),
                         _ => wrong.push(field("/labels", "a label is a string, key:value")),
                     }
                 }
             }
             Some(_) => wrong.push(field("/labels", "must be an object of strings")),
         }
-        for text in &self.labels {
-            pairs.extend(split(text, wrong));
-        }
-        let (mut labels, mut correlation) = (Labels::default(), None::<CorrelationId>);
-        for (key, value) in pairs {
-            let added = if key == CORRELATION_LABEL {
-                match CorrelationId::parse(&value) {
-                    Ok(id) if correlation.as_ref().is_some_and(|known| *known != id) => {
-                        Err(label::LabelError::Contradiction)
-                    }
-                    Ok(id) => {
-                        correlation = Some(id);
-                        Ok(())
-                    }
-                    Err(error) => Err(error),
-                }
-            } else {
-                labels.add(&key, &value)
-            };
-            if let Err(error) = added {
-                wrong.push(field("/labels", error));
-            }
-        }
-        (labels, correlation)
+        pairs.extend(labels::split(&self.labels, wrong));
+        labels::read(pairs, wrong)
     }
 }
 
@@ -331,12 +302,19 @@ impl Inner {
         let Some(digest) = &claim.schema_digest else {
             return Ok(None);
         };
+        let Some(schema) = self.kept_schema(digest).await? else {
+            return Ok(None);
+        };
+        Ok(sent.command(&schema).ok())
+    }
+
+    /// A schema as it stood when it was kept.
+    pub(super) async fn kept_schema(&self, digest: &str) -> Result<Option<ParameterSchema>> {
         let Some(schema) = self.store.schema(digest).await? else {
             return Ok(None);
         };
         let schema: Value = serde_json::from_str(&schema).map_err(Error::internal)?;
-        let schema = ParameterSchema::compile(&schema).map_err(Error::internal)?;
-        Ok(sent.command(&schema).ok())
+        ParameterSchema::compile(&schema).map(Some).map_err(Error::internal)
     }
 
     pub(super) fn offering(&self, sent: &Sent) -> Result<Arc<Offering>> {
@@ -391,6 +369,8 @@ impl Inner {
             reason: None,
             attempt: 1,
             parameters: command.parameters.clone(),
+            patch: None,
+            desired: None,
             labels: command.labels.shown_with(&correlation_id),
             correlation_id,
             parent_id: command.parent_id,

@@ -1,15 +1,18 @@
 //! The service: one file a use case, each in the order of authorise, check, guard, write.
 
+mod change;
 mod create;
 mod decide;
 mod dry_run;
 mod keys;
+mod labels;
 mod people;
 mod read;
 #[cfg(test)]
 mod tests;
 mod tokens;
 
+pub use change::Target;
 pub use read::{RequestQuery, Scope as ListOf};
 
 use crate::{
@@ -64,7 +67,7 @@ pub struct Portal(Arc<Inner>);
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) catalog: Catalog,
+    pub(crate) catalog: Arc<Catalog>,
     pub(crate) keys: Keys,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn Ids>,
@@ -82,6 +85,8 @@ pub(crate) struct Inner {
 pub struct Arrival {
     /// Every value that was sent as the key; more than one is refused.
     pub keys: Vec<Vec<u8>>,
+    /// Every value that was sent as `If-Match`; together they are one list.
+    pub if_match: Vec<Vec<u8>>,
 }
 
 impl Arrival {
@@ -118,8 +123,11 @@ impl Portal {
         settings.guard.check().map_err(OpenError::Settings)?;
         keys::check(&keys, store.as_ref()).await?;
         for offering in catalog.iter() {
-            let schema = offering.schema.value().to_string();
-            store.keep_schema(&schema_digest(offering.schema.value()), &schema).await?;
+            let actions = offering.actions.values().map(|action| &action.schema);
+            for schema in std::iter::once(&offering.schema).chain(actions) {
+                let schema = schema.value();
+                store.keep_schema(&schema_digest(schema), &schema.to_string()).await?;
+            }
         }
         let mut link = [0; 16];
         ids.fill(&mut link);
@@ -127,7 +135,7 @@ impl Portal {
         let (tokens_used, tokens_waiting) = mpsc::channel(ARRIVALS_WAITING);
         Ok(Self(Arc::new(Inner {
             store,
-            catalog,
+            catalog: Arc::new(catalog),
             keys,
             clock,
             ids,
@@ -365,6 +373,18 @@ impl Inner {
                 expires,
                 request_id: Some(request),
             }),
+            Submitted::Accepted(answer, request, _) => Ok(Answered {
+                answer,
+                replayed: false,
+                existing: false,
+                state: None,
+                expires,
+                request_id: Some(request),
+            }),
+            Submitted::Unfit(error) => Err(*error),
+            Submitted::TooLate(why) => {
+                Err(Error::new(ProblemKind::AlreadyDecided, format!("{why} Nothing was changed.")))
+            }
             Submitted::Undecidable(state) => Err(Error::new(
                 ProblemKind::AlreadyDecided,
                 format!("The request is {state}; this cannot be done to it now. Nothing was changed."),

@@ -15,8 +15,8 @@ use domain::{
     state::RequestState,
     time::Moment,
     view::{
-        EventView, MeView, MembershipView, OfferingGuardView, OfferingView, Page, RequestView, ResourceView,
-        SubmissionsView,
+        EventView, MeView, MembershipView, OfferingGuardView, OfferingView, Page, RequestSummary,
+        RequestView, ResourceDetail, ResourceView, SubmissionsView,
     },
 };
 use std::time::Duration;
@@ -51,6 +51,8 @@ pub struct RequestQuery {
     pub offering: Option<String>,
     /// Only those with this action.
     pub action: Option<String>,
+    /// Only those of resources of this type.
+    pub kind: Option<String>,
     /// Only those of a resource of this name.
     pub name: Option<String>,
     /// Only those of this correlation ID.
@@ -68,6 +70,7 @@ impl Default for RequestQuery {
             states: Vec::new(),
             offering: None,
             action: None,
+            kind: None,
             name: None,
             correlation_id: None,
             size: 50,
@@ -230,6 +233,7 @@ impl Portal {
             states: query.states,
             offering: query.offering,
             action: query.action,
+            kind: query.kind,
             name: query.name,
             correlation_id: query.correlation_id,
             after: place(query.cursor.as_deref())?,
@@ -279,16 +283,24 @@ impl Portal {
         Ok(self.0.store.resources(&team, place(cursor.as_deref())?, page_size(size)?).await?)
     }
 
-    /// One living resource.
+    /// One living resource, with what was asked of it last.
     pub async fn resource(
         &self,
         caller: &Caller,
         team: &str,
         kind: &str,
         name: &str,
-    ) -> Result<ResourceView> {
+    ) -> Result<ResourceDetail> {
         let team = self.0.visible_team(caller, team).await?;
-        Ok(self.0.store.resource(&team, kind, name).await?.ok_or_else(Error::not_found)?.view)
+        let resource = self.0.store.resource(&team, kind, name).await?.ok_or_else(Error::not_found)?;
+        let (pending, last) = self.0.store.requests_of(resource.view.id).await?;
+        let short = |requests: &[RequestView]| requests.iter().map(RequestSummary::from).collect();
+        Ok(ResourceDetail {
+            applied: resource.applied.filter(|applied| *applied != resource.view.parameters),
+            pending: short(&pending),
+            requests: short(&last),
+            resource: resource.view,
+        })
     }
 
     /// A secret output, for who may see it; the look is audited before it is shown.

@@ -3,6 +3,7 @@
 //! This module says what a store promises, in the portal's own terms; how a database keeps the promise is the business
 //! of the module named after it. `conformance` states every promise as a test for all of them.
 
+mod change;
 pub mod changes;
 #[cfg(test)]
 mod conformance;
@@ -12,6 +13,7 @@ mod gather;
 pub mod postgres;
 pub mod sqlite;
 
+pub use change::{Delta, NewChange, Plan, Planned};
 pub use failure::{StoreError, StoreResult};
 
 use crate::{answer::Answer, caller::Caller};
@@ -193,6 +195,8 @@ pub enum Effect {
         /// The answer to store: without the token itself.
         answer: Answer,
     },
+    /// A change of a resource: an update, a delete or an action.
+    Change(Box<NewChange>),
     /// The end of a token.
     TokenRevoke(TokenId),
 }
@@ -206,12 +210,18 @@ pub enum Submitted {
     Existing(Answer, RequestId),
     /// The key was claimed before; nothing was changed.
     Repeat(Box<Claim>),
+    /// A change was taken in; requests that it stopped are told too.
+    Accepted(Answer, RequestId, Vec<RequestId>),
+    /// The change does not fit the resource as it stands; nothing was changed.
+    Unfit(Box<crate::Error>),
     /// The name is held by something else.
     NameTaken(Box<NameHolder>),
     /// The name's holder is being deleted.
     Deleting(RequestId),
     /// The request stands where this cannot be done to it.
     Undecidable(RequestState),
+    /// What the request is about stands where this cannot be done, for this reason.
+    TooLate(&'static str),
     /// There is nothing of that ID.
     Missing,
 }
@@ -253,8 +263,8 @@ pub struct Run {
     pub intent: Intent,
     /// Whether an earlier hold may have begun to change something outside.
     pub touched: bool,
-    /// Sealed secret outputs of the resource.
-    pub secrets: Option<Vec<u8>>,
+    /// The life of the resource that it is about.
+    pub resource: StoredResource,
 }
 
 impl Run {
@@ -341,6 +351,8 @@ pub struct RequestList {
     pub offering: Option<String>,
     /// Only those with this action.
     pub action: Option<String>,
+    /// Only those of resources of this type.
+    pub kind: Option<String>,
     /// Only those of a resource of this name.
     pub name: Option<String>,
     /// Only those of this correlation ID.
@@ -431,6 +443,10 @@ pub struct StoredResource {
     pub view: ResourceView,
     /// Its secret outputs, sealed.
     pub secrets: Option<Vec<u8>>,
+    /// What was last carried out; nothing before its create is done.
+    pub applied: Option<Object>,
+    /// The delete that ended this life or is about to.
+    pub ended_by: Option<RequestId>,
 }
 
 /// What every database keeps, and how.
@@ -466,6 +482,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         after: Option<(Moment, uuid::Uuid)>,
         size: u32,
     ) -> StoreResult<Page<ResourceView>>;
+    /// One life of a resource, also when it is over.
+    async fn life(&self, id: ResourceId) -> StoreResult<Option<StoredResource>>;
+    /// A living resource's requests: those that are not at their end, in the order in which they are carried out, and the
+    /// last ones, newest first.
+    async fn requests_of(&self, resource: ResourceId) -> StoreResult<(Vec<RequestView>, Vec<RequestView>)>;
     /// One living resource.
     async fn resource(&self, team: &Name, kind: &str, name: &str) -> StoreResult<Option<StoredResource>>;
 

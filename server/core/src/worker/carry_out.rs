@@ -1,6 +1,6 @@
 //! Carrying one run out: which question the provisioner is asked, and what its answer means for the request.
 
-use super::lease::Lease;
+use super::{change::DELETED, lease::Lease};
 use crate::{
     catalog::Offering,
     provisioner::{Context, Job, Observation, Outcome},
@@ -8,6 +8,7 @@ use crate::{
     store::{Ending, Held, Hold, Intent, Run, StoreError},
 };
 use domain::{
+    action::Kind,
     state::RequestState,
     view::{EventEntry, Object},
 };
@@ -26,12 +27,12 @@ const SHORTEST_HIDDEN: usize = 6;
 const LONGEST_REASON: usize = 1000;
 
 /// What the provisioner's answers came to.
-enum Verdict {
-    /// It is there and ours.
+pub(super) enum Verdict {
+    /// Done: it is there and ours, or, after a delete, gone.
     There(Object),
-    /// It is not there; the request ends like this.
+    /// Nothing of it is left; the request ends like this.
     Gone(RequestState, Option<String>),
-    /// Try again after a back-off, if the limit allows; else end as failed, since nothing is there.
+    /// Try again after a back-off, if the limit allows; else end as failed, once nothing of it is left.
     Again(String),
     /// Look again after a back-off, if the limit allows; else nobody can tell.
     LookAgain(String),
@@ -64,11 +65,12 @@ pub(super) async fn carry_out(portal: Arc<Inner>, run: Run, taken: Instant, shut
     }
 }
 
-struct Attempt<'a> {
-    portal: &'a Arc<Inner>,
-    run: &'a Run,
-    offering: &'a Offering,
-    lease: &'a Lease,
+/// One hold of a run, at work.
+pub(super) struct Attempt<'a> {
+    pub(super) portal: &'a Arc<Inner>,
+    pub(super) run: &'a Run,
+    pub(super) offering: &'a Offering,
+    pub(super) lease: &'a Lease,
 }
 
 impl Attempt<'_> {
@@ -89,12 +91,33 @@ impl Attempt<'_> {
                     .await;
             }
             // Not shut down and not lost: the request was canceled while its program ran.
-            verdict = self.undo(RequestState::Canceled, None).await?;
+            verdict = self.take_back(RequestState::Canceled, None).await?;
         }
         self.write(verdict).await
     }
 
+    fn kind(&self) -> Kind {
+        Kind::of(&self.run.request.view.action)
+    }
+
     async fn do_what_is_meant(&self, intent: Intent) -> Result<Verdict, StoreError> {
+        match self.kind() {
+            Kind::Create => self.create(intent).await,
+            Kind::Update | Kind::Action => self.change(intent).await,
+            Kind::Delete => self.delete(intent).await,
+        }
+    }
+
+    /// Leaves nothing of what was begun; or finds that it is done and cannot be taken back.
+    async fn take_back(&self, state: RequestState, reason: Option<String>) -> Result<Verdict, StoreError> {
+        match self.kind() {
+            Kind::Create => self.undo(state, reason).await,
+            Kind::Update | Kind::Action => self.withdraw(state, reason, true).await,
+            Kind::Delete => self.still_there(reason.unwrap_or_else(|| "stopped".into())).await,
+        }
+    }
+
+    async fn create(&self, intent: Intent) -> Result<Verdict, StoreError> {
         match intent {
             Intent::Apply => self.apply().await,
             Intent::Cancel => self.undo(RequestState::Canceled, None).await,
@@ -154,6 +177,9 @@ impl Attempt<'_> {
 
     /// Leaves nothing behind; the request ends in `state` only once that is known.
     async fn undo(&self, state: RequestState, reason: Option<String>) -> Result<Verdict, StoreError> {
+        if self.is_being_deleted().await? {
+            return Ok(Verdict::Gone(RequestState::Canceled, Some(DELETED.into())));
+        }
         match self.observe().await? {
             Observation::Absent | Observation::Foreign => return Ok(Verdict::Gone(state, reason)),
             Observation::Ours(_) | Observation::Before(_) | Observation::CannotTell(_) => {}
@@ -175,14 +201,29 @@ impl Attempt<'_> {
         })
     }
 
-    async fn observe(&self) -> Result<Observation, StoreError> {
+    pub(super) async fn observe(&self) -> Result<Observation, StoreError> {
+        self.look(&self.job()).await
+    }
+
+    /// Whether the thing is as it was before the change.
+    pub(super) async fn observe_undone(&self) -> Result<Observation, StoreError> {
+        self.look(&self.undoing()).await
+    }
+
+    async fn look(&self, job: &Job) -> Result<Observation, StoreError> {
         let seen = self
-            .call_to_the_end(async |job, context| self.offering.provisioner.observe(job, context).await)
+            .call_to_the_end_with(job, async |job, context| {
+                self.offering.provisioner.observe(job, context).await
+            })
             .await;
         let detail = match &seen {
             Observation::Absent => "it is not there".to_owned(),
+            Observation::Ours(_) if job.undo => "it is there, as it was before".to_owned(),
+            Observation::Ours(_) if self.kind() == Kind::Delete => "it is there".to_owned(),
+            Observation::Ours(_) if self.kind() != Kind::Create => "it is there, and this is done".to_owned(),
             Observation::Ours(_) => "it is there, made by this request".to_owned(),
-            Observation::Before(_) => "it is there, and this is not done yet".to_owned(),
+            Observation::Before(_) if job.undo => "it is there, not as it was before".to_owned(),
+            Observation::Before(_) => "it is there, and this is not done".to_owned(),
             Observation::Foreign => "something of this name is there, made by somebody else".to_owned(),
             Observation::CannotTell(why) => format!("cannot tell: {why}"),
         };
@@ -190,24 +231,33 @@ impl Attempt<'_> {
         Ok(seen)
     }
 
-    async fn step(&self, step: &str, detail: &str) -> Result<Held, StoreError> {
+    pub(super) async fn step(&self, step: &str, detail: &str) -> Result<Held, StoreError> {
         let entry = EventEntry::Step { step: step.to_owned(), detail: cut(detail) };
         self.portal.store.note(self.hold(), vec![entry], false, self.portal.clock.now()).await
     }
 
     /// The recovery point before something outside may change.
-    async fn mark(&self, step: &str) -> Result<Held, StoreError> {
+    pub(super) async fn mark(&self, step: &str) -> Result<Held, StoreError> {
         let entry = EventEntry::Step { step: step.to_owned(), detail: "begun".into() };
         self.portal.store.note(self.hold(), vec![entry], true, self.portal.clock.now()).await
     }
 
     /// Asks the provisioner something that a cancellation interrupts.
-    async fn call<T>(&self, ask: impl AsyncFnOnce(&Job, &Context) -> T) -> T {
-        self.ask(self.lease.stop.clone(), ask).await
+    pub(super) async fn call<T>(&self, ask: impl AsyncFnOnce(&Job, &Context) -> T) -> T {
+        self.ask(&self.job(), self.lease.stop.clone(), ask).await
     }
 
     /// Asks the provisioner something that a cancellation does not interrupt, since it is what a cancellation needs.
     async fn call_to_the_end<T>(&self, ask: impl AsyncFnOnce(&Job, &Context) -> T) -> T {
+        self.call_to_the_end_with(&self.job(), ask).await
+    }
+
+    /// The same about another job.
+    pub(super) async fn call_to_the_end_with<T>(
+        &self,
+        job: &Job,
+        ask: impl AsyncFnOnce(&Job, &Context) -> T,
+    ) -> T {
         let stop = CancellationToken::new();
         let only_when_lost = async {
             self.lease.stop.cancelled().await;
@@ -218,16 +268,21 @@ impl Attempt<'_> {
             std::future::pending::<()>().await;
         };
         tokio::select! {
-            answer = self.ask(stop.clone(), ask) => answer,
+            answer = self.ask(job, stop.clone(), ask) => answer,
             () = only_when_lost => std::future::pending().await,
         }
     }
 
-    async fn ask<T>(&self, stop: CancellationToken, ask: impl AsyncFnOnce(&Job, &Context) -> T) -> T {
+    async fn ask<T>(
+        &self,
+        job: &Job,
+        stop: CancellationToken,
+        ask: impl AsyncFnOnce(&Job, &Context) -> T,
+    ) -> T {
         let (log, lines) = mpsc::channel(LINES_WAITING);
         let writing = self.write_lines(lines);
         let context = Context { stop, log };
-        let answer = ask(&self.job(), &context).await;
+        let answer = ask(job, &context).await;
         drop(context);
         if let Err(error) = writing.await {
             tracing::warn!(%error, "log lines of a run were not written");
@@ -236,19 +291,19 @@ impl Attempt<'_> {
     }
 
     fn job(&self) -> Job {
-        let view = &self.run.request.view;
-        let mut outputs = view.outputs.clone();
-        if let Some(sealed) = &self.run.secrets {
-            match self.portal.open_secrets(self.run.request.resource, sealed) {
-                Ok(secrets) => outputs.extend(secrets.unwrap_or_default()),
-                Err(error) => {
-                    tracing::error!(%error, context = error.context, "a job goes without its secrets")
-                }
+        let (view, resource) = (&self.run.request.view, &self.run.resource);
+        let before = resource.applied.clone().unwrap_or_default();
+        let (parameters, input) = match self.kind() {
+            Kind::Create => (view.parameters.clone(), Object::new()),
+            Kind::Delete => {
+                (resource.applied.clone().unwrap_or_else(|| resource.view.parameters.clone()), Object::new())
             }
-        }
+            Kind::Update => (view.desired.clone().unwrap_or_default(), Object::new()),
+            Kind::Action => (view.desired.clone().unwrap_or_default(), view.parameters.clone()),
+        };
         Job {
             request_id: view.id,
-            made_by: view.id,
+            made_by: resource.view.created_by.id,
             correlation_id: view.correlation_id.clone(),
             attempt: view.attempt,
             team: view.team.clone(),
@@ -256,12 +311,33 @@ impl Attempt<'_> {
             offering: view.offering.clone(),
             resource_type: view.resource_type.clone(),
             name: view.name.clone(),
-            parameters: view.parameters.clone(),
-            previous: Object::new(),
-            input: Object::new(),
+            parameters,
+            previous: before,
+            input,
             undo: false,
-            outputs,
+            outputs: self.outputs_before(),
         }
+    }
+
+    /// The job that takes an update back.
+    pub(super) fn undoing(&self) -> Job {
+        let job = self.job();
+        Job { parameters: job.previous, previous: job.parameters, undo: true, ..job }
+    }
+
+    /// What earlier runs of this resource answered, secret outputs included.
+    fn outputs_before(&self) -> Object {
+        let resource = &self.run.resource;
+        let mut outputs = resource.view.outputs.clone();
+        if let Some(sealed) = &resource.secrets {
+            match self.portal.open_secrets(self.run.request.resource, sealed) {
+                Ok(secrets) => outputs.extend(secrets.unwrap_or_default()),
+                Err(error) => {
+                    tracing::error!(%error, context = error.context, "a job goes without its secrets");
+                }
+            }
+        }
+        outputs
     }
 
     /// Writes log lines as they come, a few at a time.
@@ -291,10 +367,10 @@ impl Attempt<'_> {
             }
             Verdict::Again(why) if self.may_try_again() => self.give_back(&why).await,
             Verdict::Again(why) => {
-                // Nothing more is tried; what the last try left is removed before the request counts as failed.
+                // Nothing more is tried; what the last try left is taken back before the request counts as failed.
                 let last = format!("{} of {} tries: {why}", self.run.tries + 1, self.offering.max_tries);
-                let verdict = self.undo(RequestState::Failed, Some(last)).await?;
-                let ending = match verdict {
+                let ending = match self.take_back(RequestState::Failed, Some(last)).await? {
+                    Verdict::There(outputs) => self.success(outputs),
                     Verdict::Gone(state, reason) => {
                         Ending::without_outputs(state, reason.map(|why| cut(&why)))
                     }
@@ -330,7 +406,13 @@ impl Attempt<'_> {
         self.portal.store.give_back(self.hold(), self.run.intent, wait, true, Some(entry), now).await
     }
 
-    fn success(&self, outputs: Object) -> Ending {
+    /// A success with these outputs; what a change does not answer anew stays as it was.
+    fn success(&self, answered: Object) -> Ending {
+        let mut outputs = match self.kind() {
+            Kind::Create | Kind::Delete => Object::new(),
+            Kind::Update | Kind::Action => self.outputs_before(),
+        };
+        outputs.extend(answered);
         let secret: &BTreeSet<String> = &self.offering.secret_outputs;
         let (secrets, outputs): (Object, Object) =
             outputs.into_iter().partition(|(name, _)| secret.contains(name));

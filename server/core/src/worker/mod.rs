@@ -4,6 +4,7 @@
 //! that is lost, nothing this worker does counts any more, and its program is stopped before the lease ends.
 
 mod carry_out;
+mod change;
 mod lease;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! The worker's promises, kept over a real database through the portal's own door.
 
 mod cancel;
+mod changes;
 mod endings;
 mod leases;
 mod outputs;

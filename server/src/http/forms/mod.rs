@@ -81,7 +81,7 @@ impl FromRequest<AppState> for Posted {
             .map(|(_, value)| value.clone().into_bytes())
             .collect();
         Ok(Self {
-            arrival: Arrival { keys },
+            arrival: Arrival { keys, ..Arrival::default() },
             fields: pairs.into_iter().collect(),
             visitor: visitor.and_then(|visitor| visitor.0.clone()),
             session: session.clone(),

@@ -69,7 +69,7 @@ pub(super) async fn send(
         Err(fields) => return Ok(refused(&state, &posted, &offering, portal::Error::fields(fields)).await),
     };
     if let Some(fresh) = posted.fields.get(FRESH).cloned() {
-        posted.arrival = Arrival { keys: vec![fresh.clone().into_bytes()] };
+        posted.arrival = Arrival { keys: vec![fresh.clone().into_bytes()], ..Arrival::default() };
         posted.fields.insert(KEY.to_owned(), fresh);
     }
     let arrival = std::mem::take(&mut posted.arrival);

@@ -392,6 +392,23 @@ impl Api {
         Answer::of(self.call("POST", path).header("Idempotency-Key", key)).await
     }
 
+    /// A patch of what is there, with its version.
+    pub(crate) async fn patch(&self, path: &str, key: &str, version: &str, body: &Value) -> Answer {
+        let call = self.call("PATCH", path).header("Idempotency-Key", key).header("If-Match", version);
+        let call = call.header("Content-Type", "application/merge-patch+json");
+        Answer::of(call.body(body.to_string())).await
+    }
+
+    /// A delete of what is there.
+    pub(crate) async fn delete(&self, path: &str, key: &str) -> Answer {
+        Answer::of(self.call("DELETE", path).header("Idempotency-Key", key)).await
+    }
+
+    /// The version of a resource, as its `ETag`.
+    pub(crate) async fn etag(&self, path: &str) -> String {
+        self.get(path).await.is(200).header("etag").unwrap().to_owned()
+    }
+
     /// Makes something that must be taken in; its ID.
     pub(crate) async fn made(&self, body: &Value) -> String {
         self.post(ALPHA, &fresh("made"), body).await.is(202).id()

@@ -77,7 +77,7 @@ async fn a_refused_body_can_be_corrected_under_the_same_key() {
 async fn a_key_that_is_not_one_is_refused_and_none_is_invented() {
     let (house, _) = with_fake().await;
     let send = async |keys: &[&[u8]]| -> Result<_, Error> {
-        let arrival = Arrival { keys: keys.iter().map(|key| key.to_vec()).collect() };
+        let arrival = Arrival { keys: keys.iter().map(|key| key.to_vec()).collect(), ..Arrival::default() };
         house
             .portal
             .create_request(&house.ann, "alpha", arrival, vm("one").to_string().into(), Vec::new())

@@ -1,5 +1,6 @@
 //! Every promise of a store, as a test that runs on each of them.
 
+mod changes;
 #[path = "../../../../tests/integration/support/cluster.rs"]
 mod cluster;
 mod keeping;
@@ -124,6 +125,8 @@ impl Bench {
             reason: None,
             attempt: 1,
             parameters: parameters.clone(),
+            patch: None,
+            desired: None,
             labels: Labels::default().shown_with(&id.to_string()),
             correlation_id: id.to_string(),
             parent_id: None,
@@ -192,6 +195,7 @@ impl Bench {
             states: Vec::new(),
             offering: None,
             action: None,
+            kind: None,
             name: None,
             correlation_id: None,
             after,
@@ -239,6 +243,7 @@ fn scope_of(team: &str, principal: u128, key: &str) -> Scope {
     }
 }
 
+use changes::*;
 use keeping::*;
 use runs::*;
 use submissions::*;
@@ -281,6 +286,18 @@ promises! {
     a_retry_opens_the_next_attempt_and_reserves_the_name_again
     an_unknown_outcome_is_resolved_once
     earlier_holds_never_fit_a_run_that_was_queued_again
+    changes_move_the_version_and_are_carried_out_in_order
+    a_failed_change_goes_back_and_later_ones_are_worked_out_without_it
+    a_change_that_waits_is_canceled_at_once_and_one_at_work_is_stopped
+    of_ten_changes_of_one_version_one_is_accepted
+    a_delete_ends_a_life_once_and_its_name_begins_another
+    changes_lose_against_a_delete
+    a_change_done_at_its_resources_end_never_brings_it_back
+    a_create_that_is_deleted_is_stopped_and_holds_its_name_until_the_teardown
+    a_delete_that_nobody_began_is_taken_back
+    a_failed_change_is_tried_again_only_while_nothing_else_was_accepted
+    what_waits_for_a_create_that_fails_is_canceled
+    an_unknown_change_holds_back_the_next_until_it_is_decided
     repeats_are_history_and_past_a_thousand_only_counted
     pages_are_stable_while_rows_arrive
     a_history_goes_on_where_one_left_off

@@ -1,9 +1,9 @@
 //! Submissions that are not creates: decisions about requests, and tokens. One at a time, each in a savepoint.
 
 use super::{
-    arrivals,
+    arrivals, change,
     dialect::{self, Connection, FOR_UPDATE, clock},
-    exactly_one, lists, people,
+    exactly_one, lists, lives, people,
     rows::canonical,
     runs, submit, write_audit,
 };
@@ -15,6 +15,7 @@ use crate::{
     },
 };
 use domain::{
+    action::Kind,
     id::{RequestId, ResourceId, TokenId},
     state::{RequestState, Resolution},
     submission::SubmissionOutcome,
@@ -24,8 +25,23 @@ use domain::{
 use sqlx::{AssertSqlSafe, Row};
 
 /// What an effect came to, before its key is claimed.
-enum Decided {
-    Done { answer: Answer, request: Option<RequestId>, existing: bool, act: &'static str, target: String },
+pub(super) enum Decided {
+    Done {
+        answer: Answer,
+        request: Option<RequestId>,
+        existing: bool,
+        act: &'static str,
+        target: String,
+    },
+    /// A change was taken in; requests that it has stopped are to be told.
+    Accepted {
+        answer: Answer,
+        request: RequestId,
+        also: Vec<RequestId>,
+        act: &'static str,
+        target: String,
+        detail: String,
+    },
     Not(Submitted),
 }
 
@@ -46,6 +62,7 @@ pub(in crate::store) async fn one(
         Effect::Create { .. } => {
             return Err(StoreError::Corrupt("a create is decided with its group".into()));
         }
+        Effect::Change(change) => change::accept(connection, submission, change, now).await?,
         Effect::Cancel(id) => cancel(connection, *id, now).await?,
         Effect::Retry(id, resource) => retry(connection, *id, *resource, now).await?,
         Effect::Resolve { request, resolution, forced } => {
@@ -63,11 +80,14 @@ pub(in crate::store) async fn one(
         }
         Effect::TokenRevoke(id) => revoke(connection, submission, *id, now).await?,
     };
-    let Decided::Done { answer, request, existing, act, target } = decided else {
-        let Decided::Not(submitted) = decided else {
-            return Err(StoreError::Corrupt("undecided".into()));
-        };
-        return Ok(submitted);
+    let (answer, request, existing, act, target, detail, also) = match decided {
+        Decided::Not(submitted) => return Ok(submitted),
+        Decided::Done { answer, request, existing, act, target } => {
+            (answer, request, existing, act, target, String::new(), None)
+        }
+        Decided::Accepted { answer, request, also, act, target, detail } => {
+            (answer, Some(request), false, act, target, detail, Some(also))
+        }
     };
     let arrived = &submission.arrived;
     submit::claim_with(connection, submission, request.map(|id| id.0), existing, &answer).await?;
@@ -80,11 +100,12 @@ pub(in crate::store) async fn one(
         act,
         team: arrived.scope.team.clone(),
         target,
-        detail: String::new(),
+        detail,
     };
     write_audit(connection, &entry).await?;
-    Ok(match request {
-        Some(id) if existing => Submitted::Existing(answer, id),
+    Ok(match (request, also) {
+        (Some(id), Some(also)) => Submitted::Accepted(answer, id, also),
+        (Some(id), None) if existing => Submitted::Existing(answer, id),
         _ => Submitted::First(answer, request),
     })
 }
@@ -103,6 +124,7 @@ async fn shown(
 }
 
 async fn cancel(connection: &mut Connection, id: RequestId, now: Moment) -> StoreResult<Decided> {
+    lives::lock_of(connection, id).await?;
     let Some(request) = lists::locked_request(connection, id).await? else {
         return Ok(Decided::Not(Submitted::Missing));
     };
@@ -117,18 +139,24 @@ async fn cancel(connection: &mut Connection, id: RequestId, now: Moment) -> Stor
     let run = sqlx::query(AssertSqlSafe(look)).bind(id.0).fetch_optional(&mut *connection).await?;
     let Some(run) = run else {
         runs::set_state(connection, &request, RequestState::Canceled, None, now).await?;
-        runs::end_life(connection, request.resource.0, now).await?;
+        lives::came_to_nothing(connection, &request, now).await?;
         return shown(connection, id, AnswerKind::Accepted, false, "request_cancel").await;
     };
     if run.try_get::<String, _>("intent")? == "cancel" {
         return shown(connection, id, AnswerKind::Done, true, "request_cancel").await;
     }
     let owned = run.try_get::<Option<String>, _>("owner")?.is_some();
-    if !owned && !run.try_get::<bool, _>("touched")? {
+    let touched: bool = run.try_get("touched")?;
+    if touched && Kind::of(&request.view.action) == Kind::Delete {
+        return Ok(Decided::Not(Submitted::TooLate(
+            "The teardown has begun, or something was stopped half-way for it, so the delete cannot be taken back.",
+        )));
+    }
+    if !owned && !touched {
         // Nothing was begun, so nothing needs to be undone.
         runs::remove(connection, id).await?;
         runs::set_state(connection, &request, RequestState::Canceled, None, now).await?;
-        runs::end_life(connection, request.resource.0, now).await?;
+        lives::came_to_nothing(connection, &request, now).await?;
     } else {
         let done = sqlx::query(AssertSqlSafe(format!(
             "UPDATE run SET intent = 'cancel', due_at = CASE WHEN owner IS NULL THEN {} ELSE due_at END
@@ -152,11 +180,18 @@ async fn retry(
     resource: ResourceId,
     now: Moment,
 ) -> StoreResult<Decided> {
+    lives::lock_of(connection, id).await?;
     let Some(request) = lists::locked_request(connection, id).await? else {
         return Ok(Decided::Not(Submitted::Missing));
     };
     if request.view.state != RequestState::Failed {
         return Ok(Decided::Not(Submitted::Undecidable(request.view.state)));
+    }
+    if Kind::of(&request.view.action) != Kind::Create {
+        return match change::retry(connection, &request, now).await? {
+            Ok(()) => shown(connection, id, AnswerKind::Accepted, false, "request_retry").await,
+            Err(refused) => Ok(Decided::Not(refused)),
+        };
     }
     if let Some(held) = reserve(connection, &request, resource, now).await? {
         return Ok(Decided::Not(held));
@@ -224,7 +259,7 @@ async fn reserve(
 }
 
 /// Puts a request that had a run before onto the queue again; what an earlier run did outside is in doubt.
-async fn queue(
+pub(super) async fn queue(
     connection: &mut Connection,
     id: RequestId,
     attempt: u32,
@@ -254,6 +289,7 @@ async fn resolve(
     forced: Option<&str>,
     now: Moment,
 ) -> StoreResult<Decided> {
+    lives::lock_of(connection, id).await?;
     let Some(request) = lists::locked_request(connection, id).await? else {
         return Ok(Decided::Not(Submitted::Missing));
     };
@@ -262,7 +298,7 @@ async fn resolve(
     }
     if let Some(reason) = forced {
         runs::set_state(connection, &request, RequestState::Failed, Some(reason), now).await?;
-        runs::end_life(connection, request.resource.0, now).await?;
+        lives::came_to_nothing(connection, &request, now).await?;
     } else {
         let intent = match resolution {
             Resolution::Adopt => "adopt",

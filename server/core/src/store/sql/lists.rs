@@ -94,6 +94,7 @@ fn matching(query: &mut QueryBuilder<Db>, list: &RequestList) {
     let equal = [
         (" AND offering = ", &list.offering),
         (" AND action = ", &list.action),
+        (" AND type = ", &list.kind),
         (" AND name = ", &list.name),
         (" AND correlation_id = ", &list.correlation_id),
     ];

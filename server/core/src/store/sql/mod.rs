@@ -2,12 +2,14 @@
 //! `dialect`, which is the one place where the two differ.
 //!
 //! Whoever decides on what it reads uses the look that locks: SQLite's writer is alone anyway, PostgreSQL's are many.
-//! Locks are taken in one order: the key (creates by claiming it, all else by [`dialect::lock`]), the request, its run,
-//! its resource.
+//! Locks are taken in one order: the key (creates by claiming it, all else by [`dialect::lock`]), the life that a change is
+//! about (`lives::lock`), the request, its run, its resource.
 
 mod arrivals;
+mod change;
 pub(in crate::store) mod decide;
 mod lists;
+mod lives;
 pub(in crate::store) mod looks;
 mod people;
 mod rows;

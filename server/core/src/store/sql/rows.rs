@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 /// The columns of a request, in the order of no importance; rows are read by name.
 pub(super) const REQUEST: &str = "id, team, principal, requested_by, channel, action, offering, offering_version, type, \
-     name, resource, parameters, labels, correlation_id, parent_id, state, reason, attempt, outputs, secret_names, \
+     name, resource, parameters, patch, desired, labels, correlation_id, parent_id, state, reason, attempt, outputs, secret_names, \
      created_at, updated_at, finished_at";
 
 /// The columns of a claim `c`.
@@ -28,7 +28,7 @@ pub(super) const CLAIM: &str = "c.fingerprint, c.body_hash, c.key_version, c.sch
 
 /// The columns of a resource.
 pub(super) const RESOURCE: &str = "id, team, type, name, offering, state, version, parameters, outputs, secret_names, \
-     secrets, request, created_at, updated_at";
+     secrets, applied, ended_by, request, created_at, updated_at";
 
 /// A column's text, understood by a parser of the domain.
 pub(super) fn parsed<T>(row: &DbRow, column: &str) -> StoreResult<T>
@@ -47,6 +47,17 @@ pub(super) fn name(row: &DbRow, column: &str) -> StoreResult<Name> {
 pub(super) fn json<T: serde::de::DeserializeOwned>(row: &DbRow, column: &str) -> StoreResult<T> {
     let text: String = row.try_get(column)?;
     serde_json::from_str(&text).map_err(|error| StoreError::Corrupt(format!("{column}: {error}")))
+}
+
+/// The same of a column that may hold nothing.
+pub(super) fn json_if_any<T: serde::de::DeserializeOwned>(
+    row: &DbRow,
+    column: &str,
+) -> StoreResult<Option<T>> {
+    let text: Option<String> = row.try_get(column)?;
+    text.map(|text| serde_json::from_str(&text))
+        .transpose()
+        .map_err(|error| StoreError::Corrupt(format!("{column}: {error}")))
 }
 
 pub(super) fn moment(row: &DbRow, column: &str) -> StoreResult<Moment> {
@@ -88,6 +99,8 @@ pub(super) fn request(row: &DbRow) -> StoreResult<StoredRequest> {
         reason: row.try_get("reason")?,
         attempt: number(row, "attempt")?,
         parameters: json(row, "parameters")?,
+        patch: json_if_any(row, "patch")?,
+        desired: json_if_any(row, "desired")?,
         labels: labels.shown_with(&correlation_id),
         correlation_id,
         parent_id: row.try_get::<Option<Uuid>, _>("parent_id")?.map(RequestId),
@@ -122,7 +135,12 @@ pub(super) fn resource(row: &DbRow) -> StoreResult<StoredResource> {
         created_at: moment(row, "created_at")?,
         updated_at: moment(row, "updated_at")?,
     };
-    Ok(StoredResource { view, secrets: row.try_get("secrets")? })
+    Ok(StoredResource {
+        view,
+        secrets: row.try_get("secrets")?,
+        applied: json_if_any(row, "applied")?,
+        ended_by: row.try_get::<Option<Uuid>, _>("ended_by")?.map(RequestId),
+    })
 }
 
 pub(super) fn claim(row: &DbRow) -> StoreResult<Claim> {

@@ -2,11 +2,11 @@
 
 use super::{
     dialect::{self, BEGUN, Connection, ELEMENTS, SKIP_LOCKED, clock},
-    exactly_one, lists,
+    exactly_one, lists, lives,
     rows::{self, canonical, millis},
 };
 use crate::store::{Ending, Held, Hold, Intent, Run, StoreError, StoreResult, StoredRequest};
-use domain::{id::RequestId, state::RequestState, time::Moment, view::EventEntry};
+use domain::{action::Kind, id::RequestId, state::RequestState, time::Moment, view::EventEntry};
 use sqlx::{AssertSqlSafe, Row};
 use std::time::Duration;
 use uuid::Uuid;
@@ -54,17 +54,16 @@ pub(super) async fn take(
     if before.view.state != RequestState::Running {
         set_state(connection, &before, RequestState::Running, None, now).await?;
     }
-    let secrets: Option<Vec<u8>> = sqlx::query_scalar("SELECT secrets FROM resource WHERE id = $1")
-        .bind(before.resource.0)
-        .fetch_one(&mut *connection)
-        .await?;
+    let resource = lives::life(connection, before.resource)
+        .await?
+        .ok_or_else(|| StoreError::Corrupt(format!("resource {} is missing", before.resource)))?;
     Ok(Some(Run {
         request: existing(connection, id).await?,
         fence: taken.try_get("fence")?,
         tries: rows::number(&taken, "tries")?,
         intent: rows::intent(taken.try_get("intent")?)?,
         touched: taken.try_get("touched")?,
-        secrets,
+        resource,
     }))
 }
 
@@ -230,12 +229,18 @@ pub(super) async fn end(
     ending: &Ending,
     now: Moment,
 ) -> StoreResult<Held> {
+    lives::lock_of(connection, hold.request).await?;
     let still = check(connection, hold).await?;
     if still == Held::Lost {
         return Ok(still);
     }
+    let request = existing(connection, hold.request).await?;
+    let kind = Kind::of(&request.view.action);
     let canceled = still == Held::Yes(Intent::Cancel);
-    if canceled && ending.state == RequestState::Succeeded {
+    // What is done at the moment of its resource's deletion is done; the teardown takes it with all the rest.
+    let deleted = kind != Kind::Delete && lives::is_deleting(connection, request.resource.0).await?;
+    let can_be_undone = matches!(kind, Kind::Create | Kind::Update) && !deleted;
+    if canceled && can_be_undone && ending.state == RequestState::Succeeded {
         // Somebody was told that it is being stopped, just before it was done. Its next hold undoes it.
         let text = format!("UPDATE run SET owner = NULL, due_at = {} WHERE request = $2", clock("$1"));
         let done = sqlx::query(AssertSqlSafe(text))
@@ -246,19 +251,25 @@ pub(super) async fn end(
         exactly_one(&done, "run")?;
         return Ok(still);
     }
-    let state = match ending.state {
-        RequestState::Failed if canceled => RequestState::Canceled,
-        state => state,
-    };
-    let request = existing(connection, hold.request).await?;
-    remove(connection, hold.request).await?;
-    set_state(connection, &request, state, ending.reason.as_deref(), now).await?;
-    match state {
-        RequestState::Succeeded => succeed(connection, &request, ending, now).await?,
-        RequestState::Failed | RequestState::Canceled => {
-            end_life(connection, request.resource.0, now).await?;
+    let (state, reason) = match ending.state {
+        // The teardown answers whatever question is left.
+        RequestState::Failed | RequestState::Canceled | RequestState::Unknown if deleted => {
+            (RequestState::Canceled, Some(lives::LOST))
         }
-        // Nobody can tell whether it is there: its name stays held.
+        RequestState::Failed if canceled => (RequestState::Canceled, ending.reason.as_deref()),
+        state => (state, ending.reason.as_deref()),
+    };
+    remove(connection, hold.request).await?;
+    set_state(connection, &request, state, reason, now).await?;
+    match state {
+        RequestState::Succeeded => {
+            succeed(connection, &request, ending, now).await?;
+            lives::wake_next(connection, request.resource, now).await?;
+        }
+        RequestState::Failed | RequestState::Canceled => {
+            lives::came_to_nothing(connection, &request, now).await?;
+        }
+        // Nobody can tell whether it is there: its name stays held, and what comes after it waits.
         _ => {}
     }
     Ok(still)
@@ -270,6 +281,11 @@ pub(super) async fn remove(connection: &mut Connection, request: RequestId) -> S
     exactly_one(&done, "run")
 }
 
+/// Names of outputs, as they are kept.
+pub(super) fn names(names: &[String]) -> StoreResult<String> {
+    serde_json::to_string(names).map_err(|error| StoreError::Corrupt(error.to_string()))
+}
+
 async fn succeed(
     connection: &mut Connection,
     request: &StoredRequest,
@@ -277,8 +293,7 @@ async fn succeed(
     now: Moment,
 ) -> StoreResult<()> {
     let outputs = canonical(&ending.outputs);
-    let names = serde_json::to_string(&ending.secret_names)
-        .map_err(|error| StoreError::Corrupt(error.to_string()))?;
+    let names = names(&ending.secret_names)?;
     let done = sqlx::query("UPDATE request SET outputs = $1, secret_names = $2 WHERE id = $3")
         .bind(&outputs)
         .bind(&names)
@@ -298,14 +313,20 @@ async fn succeed(
         .execute(&mut *connection)
         .await?;
     }
+    if Kind::of(&request.view.action) != Kind::Create {
+        return lives::succeed(connection, request, ending, now).await;
+    }
+    // One that is being deleted meanwhile is not brought back.
     let done = sqlx::query(
-        "UPDATE resource SET state = 'active', outputs = $1, secret_names = $2, secrets = $3, updated_at = $4
-          WHERE id = $5 AND ended_at IS NULL",
+        "UPDATE resource SET state = CASE WHEN state = 'creating' THEN 'active' ELSE state END, outputs = $1,
+                             secret_names = $2, secrets = $3, updated_at = $4, applied = $5
+          WHERE id = $6 AND ended_at IS NULL",
     )
     .bind(&outputs)
     .bind(&names)
     .bind(ending.secrets.as_deref())
     .bind(now.millis())
+    .bind(canonical(&request.view.parameters))
     .bind(request.resource.0)
     .execute(connection)
     .await?;

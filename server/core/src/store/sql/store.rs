@@ -1,6 +1,6 @@
 //! The store's promises, each as a piece of work on one connection.
 
-use super::{arrivals, dialect::Database, exactly_one, lists, people, runs, write_audit};
+use super::{arrivals, dialect::Database, exactly_one, lists, lives, people, runs, write_audit};
 use crate::store::{
     Arrived, AuditEntry, Bearer, Claim, Ending, Held, Hold, Intent, Made, NewPrincipal, Principal,
     RequestList, Run, Scope, Store, StoreResult, StoredRequest, StoredResource, Submission, Submitted,
@@ -8,7 +8,7 @@ use crate::store::{
 };
 use async_trait::async_trait;
 use domain::{
-    id::{PrincipalId, RequestId, TokenId},
+    id::{PrincipalId, RequestId, ResourceId, TokenId},
     name::Name,
     time::Moment,
     view::{EventEntry, EventView, Page, RequestView, ResourceView, SubmissionsView, TokenView},
@@ -27,8 +27,12 @@ impl Store for Database {
 
     async fn submit(&self, submission: Submission) -> StoreResult<Submitted> {
         let submitted = self.decide(submission).await?;
-        if let Submitted::First(_, Some(request)) = &submitted {
-            self.tell(*request);
+        match &submitted {
+            Submitted::First(_, Some(request)) => self.tell(*request),
+            Submitted::Accepted(_, request, also) => {
+                also.iter().chain([request]).for_each(|request| self.tell(*request));
+            }
+            _ => {}
         }
         Ok(submitted)
     }
@@ -102,6 +106,14 @@ impl Store for Database {
             Box::pin(lists::resource(connection, team.as_str(), kind, name))
         })
         .await
+    }
+
+    async fn life(&self, id: ResourceId) -> StoreResult<Option<StoredResource>> {
+        self.read(id, |id, connection| Box::pin(lives::life(connection, *id))).await
+    }
+
+    async fn requests_of(&self, id: ResourceId) -> StoreResult<(Vec<RequestView>, Vec<RequestView>)> {
+        self.snapshot(id, |id, connection| Box::pin(lives::requests_of(connection, *id))).await
     }
 
     async fn take_run(&self, owner: &str, now: Moment, lease: Duration) -> StoreResult<Option<Run>> {

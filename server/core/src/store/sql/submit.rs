@@ -294,10 +294,14 @@ pub(super) async fn claim_with(
     let (scope, meaning) = (&submission.arrived.scope, &submission.meaning);
     let command =
         serde_json::to_string(&submission.command).map_err(|error| StoreError::Corrupt(error.to_string()))?;
+    let schema_digest = match &submission.effect {
+        Effect::Change(change) => change.schema_digest.as_deref(),
+        _ => None,
+    };
     let done = sqlx::query(
         "INSERT INTO claim (team, principal, key, fingerprint, body_hash, key_version, command, request, answer_kind,
-                            existing, location, etag, body, claimed_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+                            existing, location, etag, body, claimed_at, schema_digest)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
     )
     .bind(&scope.team)
     .bind(scope.principal.0)
@@ -313,6 +317,7 @@ pub(super) async fn claim_with(
     .bind(&answer.etag)
     .bind(answer.body.as_ref())
     .bind(submission.arrived.at.millis())
+    .bind(schema_digest)
     .execute(connection)
     .await?;
     exactly_one(&done, "claim")

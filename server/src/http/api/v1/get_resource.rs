@@ -7,9 +7,10 @@ use axum::{
     http::{HeaderValue, Uri, header},
     response::Response,
 };
-use domain::{problem::Problem, view::ResourceView};
+use domain::{problem::Problem, view::ResourceDetail};
 
-/// One living resource. Its `ETag` changes with every accepted change.
+/// One living resource, with its last requests. Its `ETag` changes with every accepted change, and again when one is
+/// taken back.
 #[utoipa::path(get, path = "/teams/{team}/resources/{type}/{name}", tag = "resources",
     security(("token" = []), ("session" = [])),
     params(
@@ -18,7 +19,7 @@ use domain::{problem::Problem, view::ResourceView};
         ("name" = String, Path, description = "The resource's name"),
     ),
     responses(
-        (status = 200, body = ResourceView, headers(("ETag" = String))),
+        (status = 200, body = ResourceDetail, headers(("ETag" = String))),
         (status = 401, body = Problem, content_type = "application/problem+json"),
         (status = 404, body = Problem, content_type = "application/problem+json"),
     ))]
@@ -29,9 +30,9 @@ pub(super) async fn get_resource(
     uri: Uri,
 ) -> Result<Response> {
     Parameters::none(&uri)?;
-    let resource = state.portal.resource(&caller, &team, &kind, &name).await?;
-    let mut response = shown(&resource);
-    if let Ok(etag) = HeaderValue::from_str(&format!("\"{}.{}\"", resource.id, resource.version)) {
+    let found = state.portal.resource(&caller, &team, &kind, &name).await?;
+    let mut response = shown(&found);
+    if let Ok(etag) = HeaderValue::from_str(&found.resource.etag().to_string()) {
         response.headers_mut().insert(header::ETAG, etag);
     }
     Ok(response)

@@ -43,6 +43,9 @@ pub(super) struct Listing {
     /// Only requests with this action.
     #[param(rename = "filters[action][EQUALS]")]
     action: Option<String>,
+    /// Only requests of resources of this type.
+    #[param(rename = "filters[type][EQUALS]")]
+    kind: Option<String>,
     /// Only requests of a resource of this name.
     #[param(rename = "filters[name][EQUALS]")]
     name: Option<String>,
@@ -73,6 +76,7 @@ impl Listing {
             states,
             offering: sent.one("filters[offering][EQUALS]")?,
             action: sent.one("filters[action][EQUALS]")?,
+            kind: sent.one("filters[type][EQUALS]")?,
             name: sent.one("filters[name][EQUALS]")?,
             correlation_id: sent.one(&format!("filters[labels][EQUALS][{CORRELATION_LABEL}]"))?,
         };

@@ -1,8 +1,10 @@
 //! Version 1 of the API: one endpoint a file, with its types, its handler and its description.
 
+mod act_on_resource;
 mod cancel_request;
 mod create_request;
 mod create_token;
+mod delete_resource;
 mod get_guard;
 mod get_me;
 mod get_offering;
@@ -20,6 +22,7 @@ mod retry_request;
 mod reveal_secret;
 mod revoke_token;
 mod stream_events;
+mod update_resource;
 
 use crate::http::state::AppState;
 use axum::{
@@ -44,7 +47,12 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(retry_request::retry_request))
         .routes(routes!(resolve_request::resolve_request))
         .routes(routes!(list_resources::list_resources))
-        .routes(routes!(get_resource::get_resource))
+        .routes(routes!(
+            get_resource::get_resource,
+            update_resource::update_resource,
+            delete_resource::delete_resource
+        ))
+        .routes(routes!(act_on_resource::act_on_resource))
         .routes(routes!(reveal_secret::reveal_secret))
         .routes(routes!(list_tokens::list_tokens, create_token::create_token))
         .routes(routes!(revoke_token::revoke_token))

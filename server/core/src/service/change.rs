@@ -1,0 +1,476 @@
+//! Changes of a resource that is there: updates, deletes, and what its offering defines.
+//!
+//! What a change comes to is worked out in the transaction that accepts it, on what the resource is at that moment. The
+//! order is the same as everywhere: replay, rights, parameters, precondition, name.
+
+use super::{Arrival, Inner, Portal, labels, schema_digest};
+use crate::{
+    Answered, Caller, Error, Result,
+    catalog::{Action, Catalog, Offering, ParameterSchema},
+    guard,
+    store::{
+        Arrived, Claim, Delta, Effect, NewChange, Plan, Planned, StoredRequest, StoredResource, Submission,
+        Submitted,
+    },
+};
+use bytes::Bytes;
+use domain::{
+    action, change,
+    command::{Command, Operation},
+    correlation::CorrelationId,
+    etag::IfMatch,
+    id::RequestId,
+    json,
+    label::Labels,
+    merge,
+    name::Name,
+    problem::{FieldError, ProblemKind, Versions},
+    role::TeamAct,
+    time::Moment,
+    view::{Object, ResourceView},
+};
+use serde_json::Value;
+use std::{sync::Arc, time::Duration};
+
+/// Which resource is meant, as the address spells it.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The team.
+    pub team: String,
+    /// The resource's type.
+    pub kind: String,
+    /// The resource's name.
+    pub name: String,
+}
+
+/// A change as it was sent: parsed, but not yet understood by any schema.
+struct Sent {
+    operation: Operation,
+    /// The action's ID, where it is one.
+    action: Option<String>,
+    /// `team/type/name`.
+    target: String,
+    team: Name,
+    kind: Result<Name>,
+    name: Result<Name>,
+    /// The patch of an update, the parameters of an action; a delete has none.
+    body: Object,
+    /// Labels of the address, as they were sent.
+    labels: Vec<String>,
+    if_match: IfMatch,
+}
+
+impl Sent {
+    /// What is hashed of it: everything that can carry meaning. In a patch that includes its nulls.
+    fn hashed(&self) -> Value {
+        let body = Value::Object(self.body.clone());
+        let body = if self.operation == Operation::Update { body } else { json::without_nulls(body) };
+        serde_json::json!({
+            "operation": self.operation.as_str(), "action": self.action, "target": self.target, "body": body,
+            "labels": self.labels,
+        })
+    }
+
+    /// The command that it means, with these parameters.
+    fn command(&self, parameters: Object, labels: Labels, correlation: Option<&CorrelationId>) -> Command {
+        Command {
+            action: self.action.clone(),
+            labels,
+            correlation_id: correlation.map(ToString::to_string),
+            ..Command::on(self.operation, self.target.clone(), parameters)
+        }
+    }
+
+    /// The command that it means under the schema of an action's parameters, where it is one; or all that does not fit.
+    fn understood(&self, schema: Option<&ParameterSchema>) -> Result<Command, Vec<FieldError>> {
+        let mut wrong = Vec::new();
+        let (labels, correlation) = labels::read(labels::split(&self.labels, &mut wrong), &mut wrong);
+        let parameters = match schema {
+            None => self.body.clone(),
+            Some(schema) => schema.normalise(self.body.clone()).unwrap_or_else(|errors| {
+                wrong.extend(errors.into_iter().map(in_body));
+                Object::new()
+            }),
+        };
+        if wrong.is_empty() { Ok(self.command(parameters, labels, correlation.as_ref())) } else { Err(wrong) }
+    }
+}
+
+/// The body is the parameters themselves, so a place in it has no step more.
+fn in_body(error: FieldError) -> FieldError {
+    match error.pointer.strip_prefix("/parameters") {
+        Some(inner) => FieldError { pointer: inner.to_owned(), ..error },
+        None => error,
+    }
+}
+
+fn object(body: &[u8]) -> Result<Object> {
+    if body.trim_ascii().is_empty() {
+        return Ok(Object::new());
+    }
+    match json::read(body)? {
+        Value::Object(body) => Ok(body),
+        _ => Err(Error::new(ProblemKind::InvalidJson, "The body must be one JSON object.")),
+    }
+}
+
+impl Portal {
+    /// Changes what a resource is meant to be, by a merge patch (RFC 7396) of its parameters; or answers as the first
+    /// submission with this key was answered. `labels` are those of the address, as `key:value`.
+    pub async fn update(
+        &self,
+        caller: &Caller,
+        target: Target,
+        arrival: Arrival,
+        body: Bytes,
+        labels: Vec<String>,
+    ) -> Result<Answered> {
+        arrival.key()?;
+        let Value::Object(patch) = json::read(&body)? else {
+            return Err(Error::new(
+                ProblemKind::InvalidJson,
+                "The body must be one JSON object: the parameters to change, with null for one to remove.",
+            ));
+        };
+        self.change(caller, target, arrival, (Operation::Update, None), patch, labels).await
+    }
+
+    /// Removes a resource; removing it again is no error.
+    pub async fn delete(
+        &self,
+        caller: &Caller,
+        target: Target,
+        arrival: Arrival,
+        body: Bytes,
+        labels: Vec<String>,
+    ) -> Result<Answered> {
+        arrival.key()?;
+        let body = super::decide::object(&body, &[])?;
+        self.change(caller, target, arrival, (Operation::Delete, None), body, labels).await
+    }
+
+    /// Does with a resource what its offering defines under this ID; the body is the action's parameters.
+    pub async fn act(
+        &self,
+        caller: &Caller,
+        target: Target,
+        action: &str,
+        arrival: Arrival,
+        body: Bytes,
+        labels: Vec<String>,
+    ) -> Result<Answered> {
+        arrival.key()?;
+        let input = object(&body)?;
+        self.change(caller, target, arrival, (Operation::Act, Some(action)), input, labels).await
+    }
+
+    async fn change(
+        &self,
+        caller: &Caller,
+        target: Target,
+        arrival: Arrival,
+        (operation, action): (Operation, Option<&str>),
+        body: Object,
+        labels: Vec<String>,
+    ) -> Result<Answered> {
+        let (key, now) = (arrival.key()?, self.0.clock.now());
+        let team = match self.0.visible_team(caller, &target.team).await {
+            Ok(visible) => visible,
+            Err(error) => {
+                self.0.record_unseen(caller, &target.team, key, operation, &error).await;
+                return Err(error);
+            }
+        };
+        let sent = Sent {
+            operation,
+            action: action.map(str::to_owned),
+            target: format!("{team}/{}/{}", target.kind, target.name),
+            kind: Name::parse(&target.kind).map_err(|_| Error::not_found()),
+            name: Name::parse(&target.name).map_err(|_| Error::not_found()),
+            if_match: IfMatch::read(arrival.if_match.iter().map(Vec::as_slice)),
+            team,
+            body,
+            labels,
+        };
+        let arrived = self.0.arrived(caller, sent.team.as_str(), key, operation, now);
+        let mut waited = false;
+        let result = self.0.changed(caller, arrived.clone(), &sent, now, &mut waited).await;
+        self.0.record(arrived, &result, waited);
+        result
+    }
+}
+
+impl Inner {
+    async fn changed(
+        &self,
+        caller: &Caller,
+        mut arrived: Arrived,
+        sent: &Sent,
+        now: Moment,
+        waited: &mut bool,
+    ) -> Result<Answered> {
+        if let Some((claim, request)) = self.looked_up(&arrived.scope).await? {
+            return self.repeat_change(claim, request, sent).await;
+        }
+        caller.must(TeamAct::Request, &sent.team)?;
+        let (kind, name) = (sent.kind.clone()?, sent.name.clone()?);
+        let action = match &sent.action {
+            None => None,
+            Some(id) => Some(self.action(sent, &kind, &name, id).await?),
+        };
+        let schema = action.as_ref().map(|(_, action)| action.schema.as_ref());
+        let command = sent.understood(schema).map_err(Error::fields)?;
+        let id = RequestId(self.ids.uuid(now));
+        arrived.correlation_id = Some(command.correlation_id.clone().unwrap_or_else(|| id.to_string()));
+        arrived.labels = serde_json::to_string(&command.labels).map_err(Error::internal)?;
+        let change = NewChange {
+            id,
+            team: sent.team.clone(),
+            kind,
+            name,
+            action: match sent.operation {
+                Operation::Update => action::UPDATE.to_owned(),
+                Operation::Delete => action::DELETE.to_owned(),
+                _ => sent.action.clone().unwrap_or_default(),
+            },
+            labels: command.labels.clone(),
+            correlation_id: command.correlation_id.clone(),
+            schema_digest: schema.map(|schema| schema_digest(schema.value())),
+            plan: self.plan(sent, &command, action),
+        };
+        let scope = arrived.scope.clone();
+        let submission = Submission {
+            meaning: guard::meaning(&self.keys, &command, &sent.hashed()),
+            arrived,
+            command: Some(command),
+            effect: Effect::Change(Box::new(change)),
+        };
+        match guard::submit(self.store.as_ref(), submission, self.settings.guard.wait).await? {
+            Submitted::Repeat(_) => {
+                *waited = true;
+                let (claim, request) = self.looked_up(&scope).await?.ok_or_else(Error::not_found)?;
+                self.repeat_change(claim, request, sent).await
+            }
+            other => self.first(other),
+        }
+    }
+
+    /// A repeat is understood as its first was: an action's parameters under the schema that they had then.
+    async fn repeat_change(
+        &self,
+        claim: Claim,
+        request: Option<StoredRequest>,
+        sent: &Sent,
+    ) -> Result<Answered> {
+        let replay =
+            |claim| Ok(guard::replay(claim, request.as_ref(), &self.settings.guard, self.clock.now()));
+        let key = self.key_of(claim.meaning.key_version).await?;
+        if claim.meaning.body_hash == guard::body_hash(&key, &sent.hashed()) {
+            return replay(claim);
+        }
+        let schema = match (&claim.schema_digest, sent.operation) {
+            (Some(digest), Operation::Act) => self.kept_schema(digest).await?,
+            _ => None,
+        };
+        let first = guard::first_command(&claim, request.as_ref());
+        let command = match sent.understood(schema.as_ref()) {
+            Ok(command) if claim.meaning.fingerprint == key.fingerprint(&command.canonical()) => {
+                return replay(claim);
+            }
+            Ok(command) => command,
+            // What does not fit is not what was accepted first.
+            Err(_) => sent.command(sent.body.clone(), Labels::default(), None),
+        };
+        let differs = first.map(|first| first.differences(&command));
+        Err(guard::reused(&claim, differs.unwrap_or_default()))
+    }
+
+    /// The offering and the action of the resource as it stands; looked at once more when the change is accepted.
+    async fn action(
+        &self,
+        sent: &Sent,
+        kind: &Name,
+        name: &Name,
+        id: &str,
+    ) -> Result<(Arc<Offering>, Action)> {
+        let resource = self.store.resource(&sent.team, kind.as_str(), name.as_str()).await?;
+        let offering = offering_of(&self.catalog, &resource.ok_or_else(Error::not_found)?.view)?;
+        let action = Name::parse(id).ok().and_then(|id| offering.actions.get(&id).cloned());
+        match action {
+            Some(action) => Ok((offering, action)),
+            None => Err(Error::new(
+                ProblemKind::NotFound,
+                format!("The offering {} has no such action.", offering.id),
+            )),
+        }
+    }
+
+    fn plan(&self, sent: &Sent, command: &Command, action: Option<(Arc<Offering>, Action)>) -> Plan {
+        let (catalog, if_match) = (Arc::clone(&self.catalog), sent.if_match.clone());
+        let parameters = command.parameters.clone();
+        match (sent.operation, action) {
+            (Operation::Delete, _) => Plan::new(move |resource| delete(&catalog, resource, &if_match)),
+            (_, Some((offering, action))) => {
+                Plan::new(move |resource| act(&offering, &action, resource, &parameters, &if_match))
+            }
+            _ => Plan::new(move |resource| update(&catalog, resource, &parameters, &if_match)),
+        }
+    }
+}
+
+fn update(
+    catalog: &Catalog,
+    resource: &StoredResource,
+    patch: &Object,
+    if_match: &IfMatch,
+) -> Result<Planned> {
+    let offering = offering_of(catalog, &resource.view)?;
+    if !offering.updatable() {
+        return Err(Error::new(
+            ProblemKind::NotOffered,
+            format!(
+                "The offering {} cannot change what it made. Nothing was changed; make another and delete this one.",
+                offering.id
+            ),
+        ));
+    }
+    let before = &resource.view.parameters;
+    let after = offering
+        .schema
+        .normalise(merge::merged(before, patch))
+        .map_err(|errors| Error::fields(errors.into_iter().map(in_body).collect()))?;
+    unchanged(&offering, before, &after)?;
+    precondition(&resource.view, if_match, true)?;
+    not_deleting(resource)?;
+    Ok(Planned {
+        parameters: after.clone(),
+        patch: Some(patch.clone()),
+        delta: Some(Delta::Merge(merge::between(before, &after))),
+        desired: Some(after),
+        offering_version: offering.version.clone(),
+    })
+}
+
+fn act(
+    offering: &Offering,
+    action: &Action,
+    resource: &StoredResource,
+    input: &Object,
+    if_match: &IfMatch,
+) -> Result<Planned> {
+    if resource.view.offering != offering.id {
+        // Another life began at this name since the action's parameters were understood.
+        return Err(replaced());
+    }
+    let before = &resource.view.parameters;
+    let told = |errors: Vec<FieldError>| {
+        let told = errors.into_iter().map(|error| in_body(change::at_input(&action.changes, error)));
+        Error::fields(told.collect())
+    };
+    let mut desired = before.clone();
+    if !action.changes.is_empty() {
+        let after = change::changed(before, &action.changes, input).map_err(told)?;
+        desired = offering.schema.normalise(after).map_err(told)?;
+        unchanged(offering, before, &desired)?;
+    }
+    precondition(&resource.view, if_match, false)?;
+    not_deleting(resource)?;
+    Ok(Planned {
+        parameters: input.clone(),
+        patch: None,
+        desired: Some(desired),
+        delta: Some(Delta::Action { changes: action.changes.clone(), input: input.clone() }),
+        offering_version: offering.version.clone(),
+    })
+}
+
+fn delete(catalog: &Catalog, resource: &StoredResource, if_match: &IfMatch) -> Result<Planned> {
+    let view = &resource.view;
+    let mut offering_version = String::new();
+    if resource.ended_by.is_none() {
+        precondition(view, if_match, false)?;
+        offering_version.clone_from(&offering_of(catalog, view)?.version);
+    } else if !if_match.is_about(view.id) {
+        // It is gone as was asked, whatever its last version; but not if another life was meant.
+        return Err(stale(view, if_match));
+    }
+    let parameters = Object::new();
+    Ok(Planned { parameters, patch: None, desired: None, delta: None, offering_version })
+}
+
+/// The offering of a resource, by which its changes are understood.
+fn offering_of(catalog: &Catalog, resource: &ResourceView) -> Result<Arc<Offering>> {
+    catalog.get(&resource.offering).cloned().ok_or_else(|| {
+        Error::new(
+            ProblemKind::OfferingUnavailable,
+            format!(
+                "The offering {} that made this is missing from the catalog or has a mistake there. Nothing was \
+                 changed; try again later.",
+                resource.offering
+            ),
+        )
+        .after(Duration::from_mins(1))
+    })
+}
+
+/// Refuses what would change a parameter that stays as it was made.
+fn unchanged(offering: &Offering, before: &Object, after: &Object) -> Result<()> {
+    let fixed = offering.schema.changed_immutables(before, after);
+    if fixed.is_empty() {
+        return Ok(());
+    }
+    let error = |name: String| FieldError {
+        pointer: format!("/{}", name.replace('~', "~0").replace('/', "~1")),
+        detail: "stays as it was when the resource was made (x-immutable)".into(),
+    };
+    Err(Error::fields(fixed.into_iter().map(error).collect()))
+}
+
+/// Whether the version that was looked at is the one that there is.
+fn precondition(resource: &ResourceView, if_match: &IfMatch, needed: bool) -> Result<()> {
+    match if_match {
+        IfMatch::Absent | IfMatch::Any if needed => Err(Error::new(
+            ProblemKind::PreconditionRequired,
+            "Send If-Match with the ETag that the resource had when you looked at it; without it, or with *, a change of \
+             somebody else could be overwritten unseen.",
+        )),
+        asked if asked.matches(resource.etag()) => Ok(()),
+        asked => Err(stale(resource, asked)),
+    }
+}
+
+fn stale(resource: &ResourceView, if_match: &IfMatch) -> Error {
+    let (yours, current) = (if_match.to_string(), resource.etag().to_string());
+    let detail = if *if_match == IfMatch::Malformed {
+        format!("If-Match holds no entity tag such as {current}, so it names no version.")
+    } else {
+        format!(
+            "You looked at version {yours}, and the resource has version {current} now. Look at it again, then send your \
+             change with its new ETag."
+        )
+    };
+    Error {
+        versions: Some(Box::new(Versions { yours, current, parameters: resource.parameters.clone() })),
+        ..Error::new(ProblemKind::PreconditionFailed, detail)
+    }
+}
+
+fn not_deleting(resource: &StoredResource) -> Result<()> {
+    match resource.ended_by {
+        None => Ok(()),
+        Some(delete) => Err(Error::new(
+            ProblemKind::DeletionInProgress,
+            "The resource is being deleted, so it cannot be changed. Nothing was changed.",
+        )
+        .about(delete)
+        .after(Duration::from_secs(2))),
+    }
+}
+
+fn replaced() -> Error {
+    Error::new(
+        ProblemKind::DeletionInProgress,
+        "The resource was replaced by another at this moment. Nothing was changed; look at it and send the same again.",
+    )
+    .after(Duration::from_secs(1))
+}

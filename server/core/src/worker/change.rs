@@ -1,0 +1,203 @@
+//! Carrying out what is done to a thing that is there: updates, actions and deletes.
+//!
+//! An update that fails or is stopped is taken back by bringing the thing to what it was before. An action cannot be
+//! taken back, so it is looked at: done or not done. A delete is one teardown, whoever asks how often. A change that
+//! meets the deletion of its resource is stopped and nothing of it is taken back, since the teardown takes it all.
+
+use super::carry_out::{Attempt, Verdict};
+use crate::{
+    provisioner::{Observation, Outcome},
+    store::{Held, Intent, StoreError},
+};
+use domain::{action::Kind, state::RequestState, view::Object};
+
+const NOT_THERE: &str = "The thing is not there any more: somebody removed it without the portal.";
+const FOREIGN: &str = "Something else stands at this name; it is not what this resource was made as.";
+pub(super) const DELETED: &str = "The resource is being deleted.";
+
+impl Attempt<'_> {
+    /// Carries out an update or an action: looks first wherever an earlier hold may have begun.
+    pub(super) async fn change(&self, intent: Intent) -> Result<Verdict, StoreError> {
+        match intent {
+            Intent::Apply => self.bring_about().await,
+            Intent::Cancel => self.withdraw(RequestState::Canceled, None, self.run.touched).await,
+            Intent::Abandon => self.withdraw(RequestState::Failed, Some("abandoned".into()), true).await,
+            Intent::Adopt => Ok(match self.observe().await? {
+                Observation::Ours(outputs) => Verdict::There(outputs),
+                Observation::CannotTell(why) => {
+                    self.step("adopt", &format!("taken as done without a look: {why}")).await?;
+                    Verdict::There(Object::new())
+                }
+                Observation::Before(_) => {
+                    Verdict::Unknown("It is not done, so there is nothing to adopt.".into())
+                }
+                Observation::Absent => Verdict::Unknown(NOT_THERE.into()),
+                Observation::Foreign => Verdict::Unknown(FOREIGN.into()),
+            }),
+        }
+    }
+
+    async fn bring_about(&self) -> Result<Verdict, StoreError> {
+        if self.run.touched
+            && let Some(verdict) = self.looked(None).await?
+        {
+            return Ok(verdict);
+        }
+        if self.lease.stop.is_cancelled() {
+            return Ok(Verdict::Stopped);
+        }
+        match self.mark("apply").await? {
+            Held::Yes(Intent::Cancel) => {
+                return self.withdraw(RequestState::Canceled, None, self.run.touched).await;
+            }
+            Held::Yes(_) => {}
+            Held::Lost => return Ok(Verdict::Stopped),
+        }
+        let outcome =
+            self.call(async |job, context| self.offering.provisioner.apply(job, context).await).await;
+        Ok(match outcome {
+            Outcome::Done(outputs) => Verdict::There(outputs),
+            Outcome::Retryable(why) => Verdict::Again(why),
+            Outcome::Stopped => Verdict::Stopped,
+            Outcome::Failed(why) => self.withdraw(RequestState::Failed, Some(why), true).await?,
+            Outcome::CannotTell(why) => {
+                self.step("doubt", &why).await?;
+                self.looked(Some(why)).await?.unwrap_or(Verdict::Stopped)
+            }
+        })
+    }
+
+    /// What a look at the thing says of the change; nothing where it is still to be done. After a doubt that is a reason
+    /// to try again.
+    async fn looked(&self, doubt: Option<String>) -> Result<Option<Verdict>, StoreError> {
+        Ok(match self.observe().await? {
+            Observation::Ours(outputs) => Some(Verdict::There(outputs)),
+            Observation::Before(_) => doubt.map(Verdict::Again),
+            Observation::Absent => Some(Verdict::Gone(RequestState::Failed, Some(NOT_THERE.into()))),
+            Observation::Foreign => Some(Verdict::Gone(RequestState::Failed, Some(FOREIGN.into()))),
+            Observation::CannotTell(why) => Some(Verdict::LookAgain(why)),
+        })
+    }
+
+    /// Takes the change back, or finds that it is done; it ends in `state` only once that is known.
+    pub(super) async fn withdraw(
+        &self,
+        state: RequestState,
+        reason: Option<String>,
+        begun: bool,
+    ) -> Result<Verdict, StoreError> {
+        if !begun {
+            return Ok(Verdict::Gone(state, reason));
+        }
+        if self.is_being_deleted().await? {
+            return Ok(Verdict::Gone(RequestState::Canceled, Some(DELETED.into())));
+        }
+        if Kind::of(&self.run.request.view.action) == Kind::Action {
+            return Ok(match self.observe().await? {
+                Observation::Ours(outputs) => Verdict::There(outputs),
+                Observation::CannotTell(why) => Verdict::LookAgain(why),
+                Observation::Before(_) | Observation::Absent | Observation::Foreign => {
+                    Verdict::Gone(state, reason)
+                }
+            });
+        }
+        match self.observe_undone().await? {
+            Observation::CannotTell(why) => return Ok(Verdict::LookAgain(why)),
+            Observation::Before(_) => {}
+            // As it was before; or not there at all, so that nothing of the change is.
+            Observation::Ours(_) | Observation::Absent | Observation::Foreign => {
+                return Ok(Verdict::Gone(state, reason));
+            }
+        }
+        if self.mark("undo").await? == Held::Lost {
+            return Ok(Verdict::Stopped);
+        }
+        let job = self.undoing();
+        let outcome = self
+            .call_to_the_end_with(&job, async |job, context| {
+                self.offering.provisioner.apply(job, context).await
+            })
+            .await;
+        Ok(match outcome {
+            Outcome::Done(_) => Verdict::Gone(state, reason),
+            Outcome::Retryable(why) => Verdict::LookAgain(why),
+            Outcome::Stopped => Verdict::Stopped,
+            Outcome::Failed(why) | Outcome::CannotTell(why) => match self.observe_undone().await? {
+                Observation::Ours(_) => Verdict::Gone(state, reason),
+                _ => Verdict::Unknown(format!("What was begun could not be taken back: {why}")),
+            },
+        })
+    }
+
+    /// Whether the resource is being deleted, so that nothing needs to be taken back: the teardown takes it all.
+    pub(super) async fn is_being_deleted(&self) -> Result<bool, StoreError> {
+        let life = self.portal.store.life(self.run.request.resource).await?;
+        Ok(life.is_none_or(|life| life.view.state == "deleting"))
+    }
+
+    /// Carries out a delete: one teardown, whatever was begun of it before.
+    pub(super) async fn delete(&self, intent: Intent) -> Result<Verdict, StoreError> {
+        match intent {
+            Intent::Apply => self.tear_down().await,
+            // Only accepted before anything was begun.
+            Intent::Cancel => Ok(Verdict::Gone(RequestState::Canceled, None)),
+            Intent::Abandon => Ok(match self.observe().await? {
+                Observation::Absent | Observation::Foreign => Verdict::There(Object::new()),
+                _ => Verdict::Gone(RequestState::Failed, Some("abandoned".into())),
+            }),
+            Intent::Adopt => Ok(match self.observe().await? {
+                Observation::Absent | Observation::Foreign => Verdict::There(Object::new()),
+                Observation::CannotTell(why) => {
+                    self.step("adopt", &format!("taken as gone without a look: {why}")).await?;
+                    Verdict::There(Object::new())
+                }
+                Observation::Ours(_) | Observation::Before(_) => {
+                    Verdict::Unknown("It is still there, so its end cannot be adopted.".into())
+                }
+            }),
+        }
+    }
+
+    async fn tear_down(&self) -> Result<Verdict, StoreError> {
+        if self.run.touched {
+            match self.observe().await? {
+                Observation::Absent | Observation::Foreign => return Ok(Verdict::There(Object::new())),
+                Observation::Ours(_) | Observation::Before(_) => {}
+                Observation::CannotTell(why) => return Ok(Verdict::LookAgain(why)),
+            }
+        }
+        if self.lease.stop.is_cancelled() {
+            return Ok(Verdict::Stopped);
+        }
+        match self.mark("destroy").await? {
+            Held::Yes(Intent::Cancel) => return Ok(Verdict::Gone(RequestState::Canceled, None)),
+            Held::Yes(_) => {}
+            Held::Lost => return Ok(Verdict::Stopped),
+        }
+        let outcome =
+            self.call(async |job, context| self.offering.provisioner.destroy(job, context).await).await;
+        Ok(match outcome {
+            Outcome::Done(_) => Verdict::There(Object::new()),
+            Outcome::Retryable(why) => Verdict::Again(why),
+            Outcome::Stopped => Verdict::Stopped,
+            Outcome::Failed(why) => self.still_there(why).await?,
+            Outcome::CannotTell(why) => {
+                self.step("doubt", &why).await?;
+                match self.observe().await? {
+                    Observation::Absent | Observation::Foreign => Verdict::There(Object::new()),
+                    Observation::Ours(_) | Observation::Before(_) => Verdict::Again(why),
+                    Observation::CannotTell(why) => Verdict::LookAgain(why),
+                }
+            }
+        })
+    }
+
+    /// What becomes of a delete whose program gave up: the look decides.
+    pub(super) async fn still_there(&self, why: String) -> Result<Verdict, StoreError> {
+        Ok(match self.observe().await? {
+            Observation::Absent | Observation::Foreign => Verdict::There(Object::new()),
+            Observation::Ours(_) | Observation::Before(_) => Verdict::Gone(RequestState::Failed, Some(why)),
+            Observation::CannotTell(_) => Verdict::Unknown(why),
+        })
+    }
+}
