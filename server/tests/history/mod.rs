@@ -5,11 +5,14 @@
 //! within one process, is judged by the same rules.
 
 mod answers;
+mod dice;
 mod endings;
 mod lives;
 mod refusals;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use dice::Dice;
 
 use serde_json::{Map, Value};
 use std::collections::HashMap;

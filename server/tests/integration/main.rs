@@ -5,6 +5,7 @@
 mod auth;
 mod campaign;
 mod changes;
+mod clocks;
 mod commands;
 mod concurrent;
 mod create;

@@ -1,5 +1,6 @@
 //! The guard's promises, kept over a real database through the portal's own door.
 
+mod broken;
 mod catalog_change;
 mod changes;
 mod dry_run;

@@ -109,6 +109,12 @@ impl Home {
         Self { survives_full_files: true, ..self }
     }
 
+    /// Changes a setting, for the next start.
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        self.settings.retain(|(known, _)| known != name);
+        self.settings.push((name.to_owned(), value.to_owned()));
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }

@@ -2,8 +2,7 @@
 
 use super::plan::{Deed, Delivery, Plan, Step, other_than, spelled};
 use crate::{
-    campaign::Dice,
-    history::{Ask, Call, Outcome, Resource, Sight, Told},
+    history::{Ask, Call, Dice, Outcome, Resource, Sight, Told},
     support::{ALPHA, Answer, Api},
 };
 use serde_json::{Value, json};

@@ -4,9 +4,9 @@
 mod caller;
 mod plan;
 
-use super::{Dice, programs_of};
+use super::{programs_of, thrown};
 use crate::{
-    history::{Ask, Effect, End, History, Outcome, Request, check},
+    history::{Ask, Dice, Effect, End, History, Outcome, Request, check},
     support::{Api, SOON, World, eventually},
 };
 use caller::{Caller, Field, Sent, resource};
@@ -34,7 +34,7 @@ fn length() -> Duration {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_promises_hold_while_the_server_is_killed_again_and_again() {
-    let mut dice = Dice::thrown();
+    let mut dice = thrown();
     let seed = dice.clone();
     let mut world = World::with(&[("KEYTURN_LEASE", "1s"), ("KEYTURN_LOG", "error")]);
     let field = Arc::new(Field::new(vec![world.ann.clone()]));

@@ -2,10 +2,7 @@
 //!
 //! What has to be known first, such as which request to cancel, is drawn as a number and chosen when its time comes.
 
-use crate::{
-    campaign::Dice,
-    history::{Ask, Object},
-};
+use crate::history::{Ask, Dice, Object};
 use serde_json::{Value, json};
 use std::time::Duration;
 
