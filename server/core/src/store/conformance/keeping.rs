@@ -57,6 +57,41 @@ pub(super) async fn a_history_goes_on_where_one_left_off(bench: Bench) {
     assert_eq!((rest.len(), rest[0].seq), (1, 6));
 }
 
+pub(super) async fn no_text_is_too_strange_to_keep_or_to_look_for(bench: Bench) {
+    let strange = "NUL \0, quotes \"'`, a\\u0000, %_\\, \u{1f600}, e\u{301}";
+    let mut create = bench.create(&scope("k"), "one", "small");
+    let Effect::Create { request, .. } = &mut create.effect else { panic!() };
+    let (id, parameters) = (request.view.id, object(&json!({ "note": strange })));
+    request.view.parameters = parameters.clone();
+    bench.store.submit(create).await.unwrap();
+    let run = bench.taken("w", bench.now()).await;
+    let line = EventEntry::Log { line: strange.into() };
+    bench.store.note(run.hold(), vec![line.clone()], true, bench.now()).await.unwrap();
+    let ending = Ending::without_outputs(RequestState::Failed, Some(strange.into()));
+    bench.store.end_run(run.hold(), ending, bench.now()).await.unwrap();
+    let kept = bench.store.request(id).await.unwrap().unwrap().view;
+    assert_eq!(kept.parameters, parameters);
+    assert_eq!(kept.reason.unwrap(), strange.replace('\0', "\u{fffd}"));
+    assert!(bench.store.events(id, 0, 10).await.unwrap().iter().any(|event| event.entry == line));
+    // Whatever is looked for, what is not there is not found.
+    assert!(bench.store.principal_by_name(strange).await.unwrap().is_none());
+    assert!(bench.store.session(strange, bench.now()).await.unwrap().is_none());
+    assert!(bench.store.resource(&name("blue"), strange, strange).await.unwrap().is_none());
+    for place in 0..4 {
+        let wanted = |this| (this == place).then(|| strange.to_owned());
+        let list = RequestList {
+            offering: wanted(0),
+            action: wanted(1),
+            name: wanted(2),
+            correlation_id: wanted(3),
+            ..everything()
+        };
+        assert_eq!(bench.store.requests(list).await.unwrap().total, 0);
+    }
+    let nowhere = RequestList { scope: ListScope::Teams(Vec::new()), ..everything() };
+    assert_eq!(bench.store.requests(nowhere).await.unwrap().total, 0);
+}
+
 pub(super) async fn people_teams_and_tokens_are_kept(bench: Bench) {
     let now = bench.now();
     assert_eq!(

@@ -190,18 +190,7 @@ impl Bench {
     }
 
     async fn all(&self, size: u32, after: Option<(Moment, Uuid)>) -> domain::view::Page<RequestView> {
-        let list = RequestList {
-            scope: ListScope::All,
-            states: Vec::new(),
-            offering: None,
-            action: None,
-            kind: None,
-            name: None,
-            correlation_id: None,
-            after,
-            size,
-        };
-        self.store.requests(list).await.unwrap()
+        self.store.requests(RequestList { after, size, ..everything() }).await.unwrap()
     }
 
     fn someone(&self, who: &str, role: PortalRole, team: Option<&str>) -> NewPrincipal {
@@ -212,6 +201,20 @@ impl Bench {
             password_hash: None,
             team: team.map(|team| (name(team), TeamRole::Member)),
         }
+    }
+}
+
+fn everything() -> RequestList {
+    RequestList {
+        scope: ListScope::All,
+        states: Vec::new(),
+        offering: None,
+        action: None,
+        kind: None,
+        name: None,
+        correlation_id: None,
+        after: None,
+        size: 10,
     }
 }
 
@@ -301,6 +304,7 @@ promises! {
     repeats_are_history_and_past_a_thousand_only_counted
     pages_are_stable_while_rows_arrive
     a_history_goes_on_where_one_left_off
+    no_text_is_too_strange_to_keep_or_to_look_for
     people_teams_and_tokens_are_kept
     only_the_first_set_up_counts
     sessions_end_and_are_swept

@@ -100,7 +100,7 @@ fn matching(query: &mut QueryBuilder<Db>, list: &RequestList) {
     ];
     for (column, value) in equal {
         if let Some(value) = value {
-            query.push(column).push_bind(value.clone());
+            query.push(column).push_bind(rows::text(value).into_owned());
         }
     }
 }
@@ -198,8 +198,8 @@ pub(super) async fn resource(
         "SELECT {RESOURCE} FROM resource WHERE team = $1 AND type = $2 AND name = $3 AND ended_at IS NULL",
     )))
     .bind(team)
-    .bind(kind)
-    .bind(name)
+    .bind(rows::text(kind))
+    .bind(rows::text(name))
     .fetch_optional(connection)
     .await?;
     row.as_ref().map(rows::resource).transpose().map_err(|error| StoreError::Corrupt(error.to_string()))

@@ -3,7 +3,7 @@
 use super::{
     dialect::{self, Connection, DbRow, SKIP_LOCKED},
     exactly_one,
-    rows::{moment, moment_if_any, name, parsed},
+    rows::{moment, moment_if_any, name, parsed, text},
 };
 use crate::store::{Made, NewPrincipal, Principal, StoreResult};
 use domain::{
@@ -19,7 +19,7 @@ const LAST_USE_MILLIS: i64 = 60_000;
 
 pub(super) async fn by_name(connection: &mut Connection, name: &str) -> StoreResult<Option<Principal>> {
     let row = sqlx::query("SELECT id, name, role, password_hash FROM principal WHERE name = $1")
-        .bind(name)
+        .bind(text(name))
         .fetch_optional(&mut *connection)
         .await?;
     with_teams(connection, row).await
@@ -200,7 +200,7 @@ pub(super) async fn session(
     now: Moment,
 ) -> StoreResult<Option<Vec<u8>>> {
     Ok(sqlx::query_scalar("SELECT data FROM session WHERE id = $1 AND expires_at > $2")
-        .bind(id)
+        .bind(text(id))
         .bind(now.millis())
         .fetch_optional(connection)
         .await?)

@@ -14,7 +14,7 @@ use domain::{
     view::{Object, RequestView, ResourceView},
 };
 use sqlx::Row;
-use std::fmt::Display;
+use std::{borrow::Cow, fmt::Display};
 use uuid::Uuid;
 
 /// The columns of a request, in the order of no importance; rows are read by name.
@@ -66,6 +66,11 @@ pub(super) fn moment(row: &DbRow, column: &str) -> StoreResult<Moment> {
 
 pub(super) fn moment_if_any(row: &DbRow, column: &str) -> StoreResult<Option<Moment>> {
     Ok(row.try_get::<Option<i64>, _>(column)?.map(Moment::from_millis))
+}
+
+/// A text from outside as both databases take it: PostgreSQL's texts hold no NUL.
+pub(super) fn text(given: &str) -> Cow<'_, str> {
+    if given.contains('\0') { given.replace('\0', "\u{fffd}").into() } else { given.into() }
 }
 
 /// A small number. Databases keep them all in 64 bits.
@@ -196,6 +201,6 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 }
 
 /// A JSON array, as both databases read a group.
-pub(super) fn array(elements: &impl serde::Serialize) -> StoreResult<String> {
+pub(super) fn array(elements: &(impl serde::Serialize + ?Sized)) -> StoreResult<String> {
     serde_json::to_string(elements).map_err(|error| StoreError::Corrupt(error.to_string()))
 }

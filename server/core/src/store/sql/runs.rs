@@ -87,7 +87,7 @@ pub(super) async fn set_state(
         "UPDATE request SET state = $1, reason = $2, updated_at = $3, finished_at = $4 WHERE id = $5 AND attempt = $6",
     )
     .bind(state.as_str())
-    .bind(reason)
+    .bind(reason.map(rows::text))
     .bind(now.millis())
     .bind(state.is_final().then_some(now.millis()))
     .bind(id.0)

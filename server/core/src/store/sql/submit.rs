@@ -1,9 +1,9 @@
 //! The guard's transaction: claims, resources, requests, runs, histories, audits and answers of a whole group of
-//! submissions, with one statement a table.
+//! submissions, with one statement for all or one a table.
 
 use super::{
     arrivals,
-    dialect::{CREATES, Connection, clock},
+    dialect::{self, CREATES, Connection, clock},
     exactly_one, lists, looks,
     rows::{array, canonical, hex},
 };
@@ -16,13 +16,18 @@ use crate::{
 };
 use domain::{submission::SubmissionOutcome, view::EventEntry};
 use serde::Serialize;
-use sqlx::AssertSqlSafe;
-use std::collections::HashSet;
+use sqlx::{AssertSqlSafe, Row};
+use std::{collections::HashSet, sync::LazyLock};
 use uuid::Uuid;
 
 /// One create as the statements read it, a JSON object in the group's array.
 #[derive(Serialize)]
 struct NewRow<'a> {
+    /// The request's, as the statements give it back.
+    #[serde(skip)]
+    id: Uuid,
+    /// Its turn in the order of arrival.
+    place: usize,
     team: &'a str,
     principal: String,
     key: &'a str,
@@ -111,10 +116,8 @@ pub(super) fn moved_on() -> StoreError {
     StoreError::Contended("the holder of a name ended meanwhile".into())
 }
 
-fn new_row<'a>(
-    arrived: &'a Arrived,
-    submission: &'a Submission,
-) -> StoreResult<(NewRow<'a>, &'a StoredRequest)> {
+fn new_row(place: usize, submission: &Submission) -> StoreResult<(NewRow<'_>, &StoredRequest)> {
+    let arrived = &submission.arrived;
     let Effect::Create { request, schema_digest, answer } = &submission.effect else {
         return Err(undecided());
     };
@@ -122,6 +125,8 @@ fn new_row<'a>(
     let entry = EventEntry::State { state: view.state, reason: None };
     Ok((
         NewRow {
+            id: view.id.0,
+            place,
             team: &arrived.scope.team,
             principal: hex(arrived.scope.principal.0.as_bytes()),
             key: arrived.scope.key.as_str(),
@@ -163,28 +168,16 @@ pub(in crate::store) async fn create(
     submissions: &[Submission],
 ) -> StoreResult<Vec<Submitted>> {
     let rows: Vec<(NewRow<'_>, &StoredRequest)> =
-        submissions.iter().map(|one| new_row(&one.arrived, one)).collect::<StoreResult<_>>()?;
-    // Keys and then names are claimed in one order, so that no two groups wait for each other. Sorting is stable: of
-    // two that want the same, the one that came first gets it.
+        submissions.iter().enumerate().map(|(place, one)| new_row(place, one)).collect::<StoreResult<_>>()?;
+    // All keys and then all names are claimed, each in one order, so that no two groups wait for each other. Of two that
+    // want the same, the one that came first gets it.
     let mut all: Vec<&NewRow<'_>> = rows.iter().map(|(row, _)| row).collect();
     all.sort_by_key(|row| (row.team, row.principal.as_str(), row.key));
-    let claimed = returned(connection, CLAIM, &array(&all)?).await?;
-    let mut claimants: Vec<&NewRow<'_>> =
-        rows.iter().filter(|(_, r)| claimed.contains(&r.view.id.0)).map(|(row, _)| row).collect();
-    claimants.sort_by_key(|row| (row.team, row.r#type, row.name));
-    let named = if claimants.is_empty() {
-        HashSet::new()
+    let Got { keys: claimed, names: named } = if dialect::CHANGES_STAND_IN_WITH {
+        in_one_statement(connection, &all).await?
     } else {
-        returned(connection, RESOURCE, &array(&claimants)?).await?
+        table_by_table(connection, &all).await?
     };
-    let winners: Vec<&NewRow<'_>> =
-        rows.iter().filter(|(_, r)| named.contains(&r.view.id.0)).map(|(row, _)| row).collect();
-    if !winners.is_empty() {
-        let winners = array(&winners)?;
-        for statement in [REQUEST, &run(), EVENT, SUBMISSION, AUDIT] {
-            sqlx::query(on_group(statement)).bind(&winners).execute(&mut *connection).await?;
-        }
-    }
     let repeated: Vec<Scope> = submissions
         .iter()
         .zip(&rows)
@@ -210,6 +203,70 @@ pub(in crate::store) async fn create(
         });
     }
     Ok(outcomes)
+}
+
+/// Who of a group got its key, and who of those its name too. Only the latter are written.
+struct Got {
+    keys: HashSet<Uuid>,
+    names: HashSet<Uuid>,
+}
+
+/// The statements of a group as one, for a database that knows changes within WITH.
+static TOGETHER: LazyLock<String> = LazyLock::new(|| {
+    let winners = |statement: &str| format!("(WITH new AS (SELECT * FROM winners) {statement})");
+    format!(
+        "WITH new AS ({CREATES}),
+              claimed AS ({CLAIM}),
+              claimants AS (SELECT new.* FROM new JOIN claimed ON claimed.request = new.request
+                             ORDER BY new.team, new.type, new.name, new.place),
+              named AS (WITH new AS (SELECT * FROM claimants) {RESOURCE}),
+              winners AS (SELECT new.* FROM new JOIN named ON named.request = new.request),
+              requests AS {}, runs AS {}, events AS {}, submissions AS {}, audits AS {}
+         SELECT claimed.request, named.request IS NOT NULL AS named
+           FROM claimed LEFT JOIN named ON named.request = claimed.request",
+        winners(REQUEST),
+        winners(&run()),
+        winners(EVENT),
+        winners(SUBMISSION),
+        winners(AUDIT),
+    )
+});
+
+async fn in_one_statement(connection: &mut Connection, all: &[&NewRow<'_>]) -> StoreResult<Got> {
+    let told = sqlx::query(AssertSqlSafe(TOGETHER.as_str())).bind(array(all)?).fetch_all(connection).await?;
+    let mut got = Got { keys: HashSet::new(), names: HashSet::new() };
+    for row in &told {
+        let request: Uuid = row.try_get("request")?;
+        got.keys.insert(request);
+        if row.try_get("named")? {
+            got.names.insert(request);
+        }
+    }
+    Ok(got)
+}
+
+/// The rows whose request is among these.
+fn those<'r, 'n>(rows: &[&'r NewRow<'n>], ids: &HashSet<Uuid>) -> Vec<&'r NewRow<'n>> {
+    rows.iter().copied().filter(|row| ids.contains(&row.id)).collect()
+}
+
+async fn table_by_table(connection: &mut Connection, all: &[&NewRow<'_>]) -> StoreResult<Got> {
+    let keys = returned(connection, CLAIM, &array(all)?).await?;
+    let mut claimants = those(all, &keys);
+    claimants.sort_by_key(|row| (row.team, row.r#type, row.name, row.place));
+    let names = if claimants.is_empty() {
+        HashSet::new()
+    } else {
+        returned(connection, RESOURCE, &array(&claimants)?).await?
+    };
+    let winners = those(&claimants, &names);
+    if !winners.is_empty() {
+        let winners = array(&winners)?;
+        for statement in [REQUEST, &run(), EVENT, SUBMISSION, AUDIT] {
+            sqlx::query(on_group(statement)).bind(&winners).execute(&mut *connection).await?;
+        }
+    }
+    Ok(Got { keys, names })
 }
 
 async fn returned(

@@ -23,6 +23,9 @@ pub(in crate::store) fn clock(now: &str) -> String {
     now.to_owned()
 }
 
+/// Whether statements that change something may stand in another's WITH; SQLite has one for each table.
+pub(in crate::store) const CHANGES_STAND_IN_WITH: bool = false;
+
 /// The rows of a group of creates, out of a JSON array as parameter 1.
 pub(in crate::store) const CREATES: &str = "
     SELECT value ->> 'team' AS team, unhex(value ->> 'principal') AS principal, value ->> 'key' AS key,
