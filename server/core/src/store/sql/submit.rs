@@ -103,8 +103,8 @@ const AUDIT: &str = "
     SELECT at, requested_by, channel, 'request_' || action, team, type || '/' || name FROM new";
 
 /// A statement on a group of creates.
-fn on_group(statement: &str) -> AssertSqlSafe<String> {
-    AssertSqlSafe(format!("WITH new AS ({CREATES}) {statement}"))
+fn with_new(statement: &str) -> String {
+    format!("WITH new AS ({CREATES}) {statement}")
 }
 
 fn undecided() -> StoreError {
@@ -261,10 +261,9 @@ async fn table_by_table(connection: &mut Connection, all: &[&NewRow<'_>]) -> Sto
     };
     let winners = those(&claimants, &names);
     if !winners.is_empty() {
-        let winners = array(&winners)?;
-        for statement in [REQUEST, &run(), EVENT, SUBMISSION, AUDIT] {
-            sqlx::query(on_group(statement)).bind(&winners).execute(&mut *connection).await?;
-        }
+        // Together they go to the database and back once; each reads the same parameter.
+        let rest = [REQUEST, &run(), EVENT, SUBMISSION, AUDIT].map(with_new).join(";\n");
+        sqlx::query(AssertSqlSafe(rest)).bind(array(&winners)?).execute(&mut *connection).await?;
     }
     Ok(Got { keys, names })
 }
@@ -274,7 +273,7 @@ async fn returned(
     statement: &'static str,
     rows: &str,
 ) -> StoreResult<HashSet<Uuid>> {
-    let ids: Vec<Uuid> = sqlx::query_scalar(on_group(statement)).bind(rows).fetch_all(connection).await?;
+    let ids: Vec<Uuid> = sqlx::query_scalar(AssertSqlSafe(with_new(statement))).bind(rows).fetch_all(connection).await?;
     Ok(ids.into_iter().collect())
 }
 

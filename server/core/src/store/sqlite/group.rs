@@ -1,9 +1,8 @@
 //! A group of submissions, decided together.
 
 use super::{
-    Connection,
     sql::{decide, submit},
-    writer::{leave, savepoint},
+    writer::Pieces,
 };
 use crate::store::{Effect, StoreError, StoreResult, Submission, Submitted};
 
@@ -12,7 +11,7 @@ use crate::store::{Effect, StoreError, StoreResult, Submission, Submitted};
 /// The outcomes come in the same order. If the group's statements fail, its members are decided one by one, so that one
 /// bad submission never fails its neighbours.
 pub(super) async fn group(
-    connection: &mut Connection,
+    pieces: &mut Pieces<'_>,
     submissions: Vec<Submission>,
 ) -> StoreResult<Vec<StoreResult<Submitted>>> {
     let mut outcomes: Vec<Option<StoreResult<Submitted>>> = submissions.iter().map(|_| None).collect();
@@ -20,9 +19,8 @@ pub(super) async fn group(
         submissions.into_iter().enumerate().partition(|(_, one)| matches!(one.effect, Effect::Create { .. }));
     let (places, creates): (Vec<usize>, Vec<Submission>) = creates.into_iter().unzip();
     if !creates.is_empty() {
-        savepoint(connection).await?;
-        let together = submit::create(connection, &creates).await;
-        leave(connection, together.is_ok()).await?;
+        let together = submit::create(pieces.begin().await?, &creates).await;
+        pieces.end(together.is_ok()).await?;
         match together {
             Ok(decided) => {
                 for (place, outcome) in places.into_iter().zip(decided) {
@@ -32,9 +30,8 @@ pub(super) async fn group(
             Err(error) if creates.len() == 1 => outcomes[places[0]] = Some(Err(error)),
             Err(_) => {
                 for (place, one) in places.into_iter().zip(&creates) {
-                    savepoint(connection).await?;
-                    let alone = submit::create(connection, std::slice::from_ref(one)).await;
-                    leave(connection, alone.is_ok()).await?;
+                    let alone = submit::create(pieces.begin().await?, std::slice::from_ref(one)).await;
+                    pieces.end(alone.is_ok()).await?;
                     outcomes[place] =
                         Some(alone.and_then(|decided| decided.into_iter().next().ok_or_else(undecided)));
                 }
@@ -42,9 +39,8 @@ pub(super) async fn group(
         }
     }
     for (place, submission) in others {
-        savepoint(connection).await?;
-        let outcome = decide::one(connection, &submission).await;
-        leave(connection, outcome.is_ok()).await?;
+        let outcome = decide::one(pieces.begin().await?, &submission).await;
+        pieces.end(outcome.is_ok()).await?;
         outcomes[place] = Some(outcome);
     }
     Ok(outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(|| Err(undecided()))).collect())

@@ -151,14 +151,13 @@ async fn commit(connection: &mut Connection, group: Vec<Job>) -> StoreResult<()>
         }
     }
     let decided = async {
-        sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await?;
-        let decided = group::group(connection, submissions).await?;
+        let mut transaction = Pieces::in_transaction(connection).await?;
+        let decided = group::group(&mut transaction, submissions).await?;
         for (piece, fate) in &mut pieces {
-            savepoint(connection).await?;
-            *fate = piece.run(connection).await;
-            leave(connection, fate.is_ok()).await?;
+            *fate = piece.run(transaction.begin().await?).await;
+            transaction.end(fate.is_ok()).await?;
         }
-        sqlx::query("COMMIT").execute(&mut *connection).await?;
+        transaction.commit().await?;
         Ok(decided)
     }
     .await;
@@ -182,17 +181,42 @@ async fn commit(connection: &mut Connection, group: Vec<Job>) -> StoreResult<()>
     }
 }
 
-/// Opens a savepoint around one piece of work.
-pub(super) async fn savepoint(connection: &mut Connection) -> StoreResult<()> {
-    sqlx::query("SAVEPOINT piece").execute(connection).await?;
-    Ok(())
+/// The pieces of work in one transaction, each in a savepoint of its own.
+///
+/// Each statement costs a way to SQLite's thread and back, so a savepoint is opened together with what comes before it.
+pub(super) struct Pieces<'c> {
+    connection: &'c mut Connection,
+    /// Whether the open savepoint holds a piece that is kept.
+    kept: bool,
 }
 
-/// Leaves the savepoint, keeping what was done in it or not. Fails where SQLite has given up the whole transaction.
-pub(super) async fn leave(connection: &mut Connection, keep: bool) -> StoreResult<()> {
-    if !keep {
-        sqlx::query("ROLLBACK TO piece").execute(&mut *connection).await?;
+impl<'c> Pieces<'c> {
+    /// Begins the transaction, and in it a savepoint.
+    async fn in_transaction(connection: &'c mut Connection) -> StoreResult<Self> {
+        sqlx::query("BEGIN IMMEDIATE; SAVEPOINT piece").execute(&mut *connection).await?;
+        Ok(Self { connection, kept: false })
     }
-    sqlx::query("RELEASE piece").execute(connection).await?;
-    Ok(())
+
+    /// Begins the next piece.
+    pub(super) async fn begin(&mut self) -> StoreResult<&mut Connection> {
+        if std::mem::take(&mut self.kept) {
+            sqlx::query("RELEASE piece; SAVEPOINT piece").execute(&mut *self.connection).await?;
+        }
+        Ok(self.connection)
+    }
+
+    /// Ends a piece, keeping what was done in it or not. Fails where SQLite has given up the whole transaction.
+    pub(super) async fn end(&mut self, keep: bool) -> StoreResult<()> {
+        self.kept = keep;
+        if !keep {
+            sqlx::query("ROLLBACK TO piece").execute(&mut *self.connection).await?;
+        }
+        Ok(())
+    }
+
+    /// Commits what was kept; with it the savepoint that is open goes.
+    async fn commit(self) -> StoreResult<()> {
+        sqlx::query("COMMIT").execute(self.connection).await?;
+        Ok(())
+    }
 }
