@@ -1,7 +1,8 @@
 //! What the guard costs: guarded submissions over HTTP beside the bare database doing the same inserts, and beside a bare
 //! HTTP endpoint, in one run on one machine and one disk with the same durability.
 //!
-//! Nothing is judged; the ratios are printed. `KEYTURN_BENCH_SECONDS` is how long each line is measured.
+//! Nothing is judged; ratios are printed. `KEYTURN_BENCH_SECONDS` is how long each line is measured (5);
+//! `KEYTURN_BENCH_ONLY` leaves out what is not `sqlite` or not `postgres`.
 
 #![expect(
     clippy::unwrap_used,
@@ -10,10 +11,14 @@
 )]
 
 mod bare_sqlite;
+#[path = "../../tests/integration/support/cluster.rs"]
+mod cluster;
 mod load;
+mod postgres;
 mod report;
 mod server;
 
+use cluster::Cluster;
 use load::{Keys, Seen, load};
 use report::{Line, Served};
 use server::{Database, Server};
@@ -25,7 +30,7 @@ const REPEATED: u64 = 2000;
 /// Where the numbers of the storms' keys begin.
 const STORMS: u64 = 100_000_000;
 
-/// Measures one kind of load on a portal.
+/// Measures one kind of load on a portal, and what it had sent in all.
 async fn line(what: &str, portal: &Server, keys: Keys, measured: Duration) -> (Line, Seen) {
     let before = portal.processor_time();
     let mut seen = load(portal, keys, WARM_UP, measured).await;
@@ -41,56 +46,18 @@ async fn line(what: &str, portal: &Server, keys: Keys, measured: Duration) -> (L
     (Line::of(what, Seen { spans, ..Seen::default() }, 1, measured, Some(served)), seen)
 }
 
-async fn sqlite(measured: Duration) -> Vec<Line> {
-    let portal = Server::portal(&Database::Sqlite, "4");
-    println!("SQLite: {:.0} ms from start to first answer", portal.cold_start.as_secs_f64() * 1000.0);
-    let (new, seen) = line("SQLite, new keys", &portal, Keys::New(0), measured).await;
-    idle(&portal).await;
-    let (repeats, _) = line("SQLite, repeats", &portal, Keys::Repeated(REPEATED), measured).await;
-    let (storm, stormed) = line("SQLite, storms", &portal, Keys::Storm(STORMS), measured).await;
-    let made = requests(&portal);
-    let sent = seen.sent + stormed.sent.div_ceil(8);
-    println!("SQLite: {made} requests of {sent} keys");
-    drop(portal);
-    let guard_only = Server::portal(&Database::Sqlite, "0");
-    let (alone, _) = line("SQLite, new keys, nothing carried out", &guard_only, Keys::New(0), measured).await;
-    drop(guard_only);
-    let bare = |what: &str, each: u32| {
-        Line::of(
-            what,
-            bare_sqlite::inserts(u64::from(each), &seen.body, WARM_UP, measured),
-            each,
-            measured,
-            None,
-        )
-    };
-    vec![
-        new,
-        alone,
-        repeats,
-        storm,
-        bare("bare SQLite, one commit each", 1),
-        bare("bare SQLite, 16 a commit", 16),
-        bare("bare SQLite, 64 a commit", 64),
-    ]
-}
-
-/// How many requests there are in a portal's file.
-fn requests(portal: &Server) -> i64 {
-    let connection = rusqlite::Connection::open(portal.file()).unwrap();
-    connection.query_row("SELECT count(*) FROM request", [], |row| row.get(0)).unwrap()
-}
-
-/// Waits until nothing is left to be carried out.
-async fn idle(portal: &Server) {
-    let connection = rusqlite::Connection::open(portal.file()).unwrap();
-    loop {
-        let left: i64 = connection.query_row("SELECT count(*) FROM run", [], |row| row.get(0)).unwrap();
-        if left == 0 {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+/// The kinds of load on a portal that keeps its rows in this database.
+async fn portal(name: &str, database: &Database, measured: Duration) -> (Vec<Line>, String) {
+    let portal = Server::portal(database, "4");
+    println!("{name}: {:.0} ms from start to first answer", portal.cold_start.as_secs_f64() * 1000.0);
+    let (mut new, seen) = line(&format!("{name}, new keys"), &portal, Keys::New(0), measured).await;
+    new.executed(portal.requests().await, seen.sent);
+    portal.idle().await;
+    let (repeats, _) = line(&format!("{name}, repeats"), &portal, Keys::Repeated(REPEATED), measured).await;
+    let before = portal.requests().await;
+    let (mut storm, stormed) = line(&format!("{name}, storms"), &portal, Keys::Storm(STORMS), measured).await;
+    storm.executed(portal.requests().await - before, stormed.sent.div_ceil(8));
+    (vec![new, repeats, storm], seen.body)
 }
 
 async fn ceiling(body: &str, measured: Duration) -> Line {
@@ -108,9 +75,40 @@ async fn main() {
     let seconds = std::env::var("KEYTURN_BENCH_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5);
     let measured = Duration::from_secs(seconds);
     let mut lines = vec![ceiling(&"x".repeat(500), measured).await];
-    lines.extend(sqlite(measured).await);
+    let wanted = std::env::var("KEYTURN_BENCH_ONLY").unwrap_or_default();
+    if wanted != "postgres" {
+        let (portal, body) = portal("SQLite", &Database::Sqlite, measured).await;
+        lines.extend(portal);
+        for (what, each) in [("one commit each", 1), ("16 a commit", 16), ("64 a commit", 64)] {
+            let seen = bare_sqlite::inserts(u64::from(each), &body, WARM_UP, measured);
+            lines.push(Line::of(&format!("bare SQLite, {what}"), seen, each, measured, None));
+        }
+    }
+    if wanted != "sqlite" {
+        let cluster = Cluster::start(&["--durable"]);
+        let database = Database::Postgres(cluster.database().await);
+        lines.extend(portal("PostgreSQL", &database, measured).await.0);
+        for (what, each) in [("one commit each", 1), ("16 a commit", 16)] {
+            let what = format!("pgbench at 64 clients, {what}");
+            lines.push(postgres::inserts(&cluster, &what, each, measured).await);
+        }
+    }
     println!("\nGuarded submissions over HTTP at {} connections\n", load::CONNECTIONS);
     println!("{}", report::table(&lines));
+    let named = |what: &str| lines.iter().find(|line| line.what == what);
+    for (one, other) in [
+        ("SQLite, new keys", "bare SQLite, one commit each"),
+        ("SQLite, new keys", "bare SQLite, 16 a commit"),
+        ("SQLite, repeats", "bare HTTP endpoint"),
+        ("SQLite, storms", "SQLite, new keys"),
+        ("PostgreSQL, new keys", "pgbench at 64 clients, one commit each"),
+        ("PostgreSQL, repeats", "bare HTTP endpoint"),
+        ("PostgreSQL, storms", "PostgreSQL, new keys"),
+    ] {
+        if let (Some(one), Some(other)) = (named(one), named(other)) {
+            println!("{}", one.beside(other));
+        }
+    }
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench.svg");
     report::chart(&file, "Guarded submissions", &lines);
     println!("chart: {}", file.display());

@@ -64,9 +64,19 @@ impl Line {
         Self { what: what.to_owned(), per_second, p50, p99, served: None }
     }
 
-    /// The 99th percentile of the waits.
-    pub(crate) fn p99(&self) -> Duration {
-        self.p99
+    /// Notes how many requests were made of how many keys.
+    #[expect(clippy::cast_precision_loss, reason = "counts of one run")]
+    pub(crate) fn executed(&mut self, requests: i64, keys: u64) {
+        if let Some(served) = &mut self.served {
+            served.per_key = Some(requests as f64 / keys.max(1) as f64);
+        }
+    }
+
+    /// How the rates and the waits compare with another line's.
+    pub(crate) fn beside(&self, other: &Self) -> String {
+        let waits = millis(self.p99) / millis(other.p99).max(0.001);
+        let rate = self.per_second / other.per_second.max(0.001);
+        format!("{:<34} {rate:>7.2} x the rate, {waits:>6.2} x the p99 of {}", self.what, other.what)
     }
 }
 

@@ -2,9 +2,10 @@
 
 use axum::{Router, body::Bytes, http::StatusCode, http::header, routing::post};
 use serde_json::Value;
+use sqlx::Connection;
 use std::{
     io::{BufRead, BufReader},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -29,6 +30,7 @@ pub(crate) struct Server {
     address: String,
     head: String,
     folder: TempDir,
+    database: Database,
     /// From the start of the program to its first answer.
     pub(crate) cold_start: Duration,
 }
@@ -80,7 +82,7 @@ impl Server {
             "POST /api/v1/teams/bench/requests HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {token}\r\n\
              Content-Type: application/json\r\n"
         );
-        Self { child, address, head, folder, cold_start }
+        Self { child, address, head, folder, database: database.clone(), cold_start }
     }
 
     /// An endpoint that reads its body and answers with these bytes: what HTTP alone allows.
@@ -94,7 +96,7 @@ impl Server {
         let (child, address) = listening(child);
         let head = "POST / HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n".to_owned();
         let folder = TempDir::new().unwrap();
-        Self { child, address, head, folder, cold_start: started.elapsed() }
+        Self { child, address, head, folder, database: Database::Sqlite, cold_start: started.elapsed() }
     }
 
     pub(crate) fn address(&self) -> &str {
@@ -106,9 +108,30 @@ impl Server {
         self.head.clone()
     }
 
-    /// The file of a portal on SQLite.
-    pub(crate) fn file(&self) -> PathBuf {
-        self.folder.path().join("data/keyturn.db")
+    /// How many requests it holds.
+    pub(crate) async fn requests(&self) -> i64 {
+        self.count("SELECT count(*) FROM request").await
+    }
+
+    /// Waits until nothing is left to be carried out.
+    pub(crate) async fn idle(&self) {
+        while self.count("SELECT count(*) FROM run").await > 0 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    async fn count(&self, statement: &'static str) -> i64 {
+        match &self.database {
+            Database::Sqlite => {
+                let connection =
+                    rusqlite::Connection::open(self.folder.path().join("data/keyturn.db")).unwrap();
+                connection.query_row(statement, [], |row| row.get(0)).unwrap()
+            }
+            Database::Postgres(url) => {
+                let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
+                sqlx::query_scalar(statement).fetch_one(&mut connection).await.unwrap()
+            }
+        }
     }
 
     /// The most memory that it held so far, in MB.
