@@ -273,7 +273,8 @@ async fn returned(
     statement: &'static str,
     rows: &str,
 ) -> StoreResult<HashSet<Uuid>> {
-    let ids: Vec<Uuid> = sqlx::query_scalar(AssertSqlSafe(with_new(statement))).bind(rows).fetch_all(connection).await?;
+    let ids: Vec<Uuid> =
+        sqlx::query_scalar(AssertSqlSafe(with_new(statement))).bind(rows).fetch_all(connection).await?;
     Ok(ids.into_iter().collect())
 }
 
