@@ -5,6 +5,7 @@
 mod auth;
 mod campaign;
 mod changes;
+mod changes_at_work;
 mod clocks;
 mod commands;
 mod concurrent;

@@ -175,6 +175,10 @@ impl Fake {
             (Kind::Delete, Some(_)) => {
                 state.things.remove(&place(job));
             }
+            // Taken back already.
+            (_, Some(thing)) if job.undo && thing.parameters == job.parameters => {
+                return Outcome::Done(outputs(job));
+            }
             (_, Some(thing)) => {
                 thing.parameters.clone_from(&job.parameters);
                 if kind == Kind::Action {

@@ -202,27 +202,14 @@ impl Attempt<'_> {
     }
 
     pub(super) async fn observe(&self) -> Result<Observation, StoreError> {
-        self.look(&self.job()).await
-    }
-
-    /// Whether the thing is as it was before the change.
-    pub(super) async fn observe_undone(&self) -> Result<Observation, StoreError> {
-        self.look(&self.undoing()).await
-    }
-
-    async fn look(&self, job: &Job) -> Result<Observation, StoreError> {
         let seen = self
-            .call_to_the_end_with(job, async |job, context| {
-                self.offering.provisioner.observe(job, context).await
-            })
+            .call_to_the_end(async |job, context| self.offering.provisioner.observe(job, context).await)
             .await;
         let detail = match &seen {
             Observation::Absent => "it is not there".to_owned(),
-            Observation::Ours(_) if job.undo => "it is there, as it was before".to_owned(),
             Observation::Ours(_) if self.kind() == Kind::Delete => "it is there".to_owned(),
             Observation::Ours(_) if self.kind() != Kind::Create => "it is there, and this is done".to_owned(),
             Observation::Ours(_) => "it is there, made by this request".to_owned(),
-            Observation::Before(_) if job.undo => "it is there, not as it was before".to_owned(),
             Observation::Before(_) => "it is there, and this is not done".to_owned(),
             Observation::Foreign => "something of this name is there, made by somebody else".to_owned(),
             Observation::CannotTell(why) => format!("cannot tell: {why}"),

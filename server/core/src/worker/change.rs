@@ -6,13 +6,14 @@
 
 use super::carry_out::{Attempt, Verdict};
 use crate::{
-    provisioner::{Observation, Outcome},
+    provisioner::{Context, Job, Observation, Outcome},
     store::{Held, Intent, StoreError},
 };
 use domain::{action::Kind, state::RequestState, view::Object};
 
 const NOT_THERE: &str = "The thing is not there any more: somebody removed it without the portal.";
 const FOREIGN: &str = "Something else stands at this name; it is not what this resource was made as.";
+const STANDS: &str = "What was begun could not be taken back";
 pub(super) const DELETED: &str = "The resource is being deleted.";
 
 impl Attempt<'_> {
@@ -101,30 +102,25 @@ impl Attempt<'_> {
                 }
             });
         }
-        match self.observe_undone().await? {
+        match self.observe().await? {
             Observation::CannotTell(why) => return Ok(Verdict::LookAgain(why)),
-            Observation::Before(_) => {}
-            // As it was before; or not there at all, so that nothing of the change is.
-            Observation::Ours(_) | Observation::Absent | Observation::Foreign => {
-                return Ok(Verdict::Gone(state, reason));
-            }
+            // What is not done may still stand half-way.
+            Observation::Ours(_) | Observation::Before(_) => {}
+            Observation::Absent | Observation::Foreign => return Ok(Verdict::Gone(state, reason)),
         }
         if self.mark("undo").await? == Held::Lost {
             return Ok(Verdict::Stopped);
         }
         let job = self.undoing();
-        let outcome = self
-            .call_to_the_end_with(&job, async |job, context| {
-                self.offering.provisioner.apply(job, context).await
-            })
-            .await;
-        Ok(match outcome {
+        let undo = async |job: &Job, context: &Context| self.offering.provisioner.apply(job, context).await;
+        Ok(match self.call_to_the_end_with(&job, undo).await {
             Outcome::Done(_) => Verdict::Gone(state, reason),
             Outcome::Retryable(why) => Verdict::LookAgain(why),
             Outcome::Stopped => Verdict::Stopped,
-            Outcome::Failed(why) | Outcome::CannotTell(why) => match self.observe_undone().await? {
-                Observation::Ours(_) => Verdict::Gone(state, reason),
-                _ => Verdict::Unknown(format!("What was begun could not be taken back: {why}")),
+            Outcome::Failed(why) => Verdict::Unknown(format!("{STANDS}: {why}")),
+            Outcome::CannotTell(why) => match self.observe().await? {
+                Observation::Before(_) => Verdict::Gone(state, reason),
+                _ => Verdict::Unknown(format!("{STANDS}: {why}")),
             },
         })
     }

@@ -49,7 +49,10 @@ async fn stores_that_decide_the_same_at_once_agree() {
             tasks.push(tokio::spawn(async move {
                 while let Some(run) = taking.take_run("w", now, LEASE).await? {
                     taking.note(run.hold(), Vec::new(), true, now).await?;
-                    let ending = Ending::without_outputs(RequestState::Succeeded, None);
+                    // One that is to be stopped is undone; else it would be given back for that again and again.
+                    let undone = run.intent == Intent::Cancel;
+                    let state = if undone { RequestState::Failed } else { RequestState::Succeeded };
+                    let ending = Ending::without_outputs(state, None);
                     taking.end_run(run.hold(), ending, now).await?;
                 }
                 Ok(())

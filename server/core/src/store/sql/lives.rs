@@ -19,7 +19,6 @@ use domain::{
     view::{EventEntry, Object, RequestView},
 };
 use sqlx::{AssertSqlSafe, Row};
-use uuid::Uuid;
 
 /// When a run is due that waits for an earlier change of its resource: never, by itself.
 pub(super) const WAITS: i64 = i64::MAX;
@@ -328,13 +327,4 @@ pub(super) async fn came_to_nothing(
     }
     take_back(connection, request, now).await?;
     wake_next(connection, request.resource, now).await
-}
-
-/// Whether this life is being deleted.
-pub(super) async fn is_deleting(connection: &mut Connection, id: Uuid) -> StoreResult<bool> {
-    let state: Option<String> = sqlx::query_scalar("SELECT state FROM resource WHERE id = $1")
-        .bind(id)
-        .fetch_optional(connection)
-        .await?;
-    Ok(state.as_deref() == Some(DELETING))
 }

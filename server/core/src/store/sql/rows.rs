@@ -19,8 +19,8 @@ use uuid::Uuid;
 
 /// The columns of a request, in the order of no importance; rows are read by name.
 pub(super) const REQUEST: &str = "id, team, principal, requested_by, channel, action, offering, offering_version, type, \
-     name, resource, parameters, patch, desired, labels, correlation_id, parent_id, state, reason, attempt, outputs, secret_names, \
-     created_at, updated_at, finished_at";
+     name, resource, parameters, patch, desired, labels, correlation_id, parent_id, state, reason, attempt, outputs, \
+     secret_names, created_at, updated_at, finished_at";
 
 /// The columns of a claim `c`.
 pub(super) const CLAIM: &str = "c.fingerprint, c.body_hash, c.key_version, c.schema_digest, c.command, c.request, \

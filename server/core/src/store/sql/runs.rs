@@ -229,16 +229,25 @@ pub(super) async fn end(
     ending: &Ending,
     now: Moment,
 ) -> StoreResult<Held> {
-    lives::lock_of(connection, hold.request).await?;
+    let request = existing(connection, hold.request).await?;
+    let kind = Kind::of(&request.view.action);
+    if kind != Kind::Create {
+        lives::lock(connection, request.resource).await?;
+    }
     let still = check(connection, hold).await?;
     if still == Held::Lost {
         return Ok(still);
     }
-    let request = existing(connection, hold.request).await?;
-    let kind = Kind::of(&request.view.action);
     let canceled = still == Held::Yes(Intent::Cancel);
+    let life = lives::locked(connection, request.resource).await?;
+    // A create is hardly ever followed by changes before it is done, and then their lock comes late: should that meet
+    // somebody who holds it, the database tells and this is done again.
+    let has_changes = life.view.version > 1;
+    if kind == Kind::Create && has_changes {
+        lives::lock(connection, request.resource).await?;
+    }
     // What is done at the moment of its resource's deletion is done; the teardown takes it with all the rest.
-    let deleted = kind != Kind::Delete && lives::is_deleting(connection, request.resource.0).await?;
+    let deleted = kind != Kind::Delete && life.view.state == lives::DELETING;
     let can_be_undone = matches!(kind, Kind::Create | Kind::Update) && !deleted;
     if canceled && can_be_undone && ending.state == RequestState::Succeeded {
         // Somebody was told that it is being stopped, just before it was done. Its next hold undoes it.
@@ -264,7 +273,9 @@ pub(super) async fn end(
     match state {
         RequestState::Succeeded => {
             succeed(connection, &request, ending, now).await?;
-            lives::wake_next(connection, request.resource, now).await?;
+            if has_changes {
+                lives::wake_next(connection, request.resource, now).await?;
+            }
         }
         RequestState::Failed | RequestState::Canceled => {
             lives::came_to_nothing(connection, &request, now).await?;
