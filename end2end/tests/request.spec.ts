@@ -34,11 +34,11 @@ test("from the form to success on one page, with the lines of its log as they co
   await page.evaluate(() => document.documentElement.setAttribute("data-same-page", "yes"));
   await expect(state(page)).toContainText("running");
   const events = page.locator("#events");
-  await expect(events).toContainText("making one");
+  await expect(events).toContainText("create one");
   await expect(state(page)).toContainText("running");
-  await expect(events).not.toContainText("made one");
+  await expect(events).not.toContainText("done one");
   await reaches(page, true, "succeeded");
-  await expect(events).toContainText("made one");
+  await expect(events).toContainText("done one");
   await expect(page.getByText(`one.${person.team}.test`)).toBeVisible();
   await expect(page.getByRole("button", { name: "Cancel the request" })).toBeHidden();
   await expect(page.locator("html")).toHaveAttribute("data-same-page", "yes");
@@ -48,13 +48,13 @@ test("from the form to success on one page, with the lines of its log as they co
 test("the page finds its way back after a cut network", { tag: "@script" }, async ({ page, context, person }) => {
   const id = await made(person, "one", { seconds: 3 });
   await page.goto(`/requests/${id}`);
-  await expect(page.locator("#events")).toContainText("making one");
+  await expect(page.locator("#events")).toContainText("create one");
   await context.setOffline(true);
   await person.api.ended(id);
   await context.setOffline(false);
   await reaches(page, true, "succeeded");
-  await expect(page.locator("#events li").filter({ hasText: "making one" })).toHaveCount(1);
-  await expect(page.locator("#events li").filter({ hasText: "made one" })).toHaveCount(1);
+  await expect(page.locator("#events li").filter({ hasText: "create one" })).toHaveCount(1);
+  await expect(page.locator("#events li").filter({ hasText: "done one" })).toHaveCount(1);
 });
 
 test("without script the page says how to see what is new", { tag: "@plain" }, async ({ page, person }) => {
@@ -64,7 +64,7 @@ test("without script the page says how to see what is new", { tag: "@plain" }, a
   await expect(hint).toContainText("This page does not change by itself without script.");
   await expect(hint).toBeVisible();
   await reaches(page, false, "succeeded");
-  await expect(page.locator("#events")).toContainText("made one");
+  await expect(page.locator("#events")).toContainText("done one");
   await expect(hint).toBeHidden();
 });
 

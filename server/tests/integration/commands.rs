@@ -19,7 +19,7 @@ fn what_is_set_wrong_stops_the_start_with_its_name() {
     let cases: [(&str, &str, &[&str]); 7] = [
         ("KEYTURN_GUARD_RETENTION", "3d", &["KEYTURN_GUARD_RETENTION", "KEYTURN_GUARD_LONGEST_RETRY"]),
         ("KEYTURN_RETENTION", "7d", &["KEYTURN_RETENTION", "no such setting"]),
-        ("KEYTURN_DATABASE_URL", "postgres://localhost/keyturn", &["KEYTURN_DATABASE_URL", "SQLite only"]),
+        ("KEYTURN_DATABASE_URL", "mysql://localhost/keyturn", &["KEYTURN_DATABASE_URL", "postgres://USER"]),
         ("KEYTURN_LEASE", "soon", &["KEYTURN_LEASE"]),
         ("KEYTURN_CATALOG", "no-such-folder", &["KEYTURN_CATALOG", "no folder"]),
         ("KEYTURN_LISTEN", "192.0.2.1:1", &["KEYTURN_LISTEN"]),
@@ -40,7 +40,7 @@ fn what_is_set_wrong_stops_the_start_with_its_name() {
 
 #[test]
 fn a_lost_or_foreign_key_stops_the_start() {
-    let home = Home::new(&[]);
+    let home = Home::on_sqlite(&[]);
     home.team("alpha");
     let key = home.path().join("data/secret.key");
     assert_eq!(std::fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
@@ -59,7 +59,7 @@ fn a_lost_or_foreign_key_stops_the_start() {
 
 #[tokio::test]
 async fn a_key_is_rotated_beside_a_running_server_and_old_repeats_are_still_known() {
-    let mut world = World::start();
+    let mut world = World::at(Home::on_sqlite(&[]));
     let first = world.ann.post(ALPHA, "rotated", &fast("rotated", json!({}))).await.is(202);
     let home = &world.server.home;
     let said: Value = serde_json::from_str(&home.must(&["key", "rotate", "--json"], "")).unwrap();

@@ -40,7 +40,7 @@ async fn a_stream_tells_all_as_it_happens_and_ends_with_the_end() {
         told.iter().filter(|event| event.name == "state").map(|event| &event.data["state"]).collect();
     assert_eq!(states.first(), Some(&&json!("queued")));
     assert_eq!(states.last(), Some(&&json!("succeeded")));
-    assert!(told.iter().any(|event| event.name == "log" && event.data["line"] == "made vm-one"));
+    assert!(told.iter().any(|event| event.name == "log" && event.data["line"] == "done vm-one"));
 
     // It resumes after the last entry that was received, and says when there will be no more.
     let after = |last: &str| Answer::of(world.ann.call("GET", &path).header("Last-Event-ID", last));

@@ -1,6 +1,6 @@
 //! What becomes of a request, and what a person may decide about it.
 
-use super::support::{ALPHA, Answer, World, eventually, fast, fresh, vm};
+use super::support::{ALPHA, Answer, Home, World, eventually, fast, fresh, vm};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -107,7 +107,7 @@ fn state_of(world: &World, offering: &str) -> std::path::PathBuf {
 
 #[tokio::test]
 async fn a_secret_output_is_shown_to_who_may_see_it_and_nowhere_else() {
-    let world = World::start();
+    let world = World::at(Home::on_sqlite(&[]));
     let id = world.ann.made(&vm("vm-one", json!({}))).await;
     let ended = world.ann.ended(&id).await;
     assert_eq!(ended["secret_outputs"], json!(["password"]));

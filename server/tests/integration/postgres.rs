@@ -90,7 +90,7 @@ async fn who_waits_at_one_server_hears_at_once_what_another_does() {
 
     let id = world.ann.made(&vm("told", json!({ "seconds": 1 }))).await;
     let told = there.get(&format!("/requests/{id}/events")).await.is(200).text();
-    assert!(told.contains("making told") && told.contains("succeeded"), "{told}");
+    assert!(told.contains("done told") && told.contains("succeeded"), "{told}");
     // A cancellation at one server stops what runs at another, long before its lease is renewed.
     let id = there.made(&vm("stopped", json!({ "seconds": 60 }))).await;
     let path = format!("/requests/{id}");
@@ -119,7 +119,7 @@ async fn servers_whose_clocks_are_twenty_minutes_apart_never_run_anything_twice(
     for id in &ids {
         assert_eq!(world.ann.ended(id).await["state"], "succeeded");
         let told = there.get(&format!("/requests/{id}/events")).await.is(200).text();
-        assert_eq!(told.matches("making apart").count(), 1, "{told}");
+        assert_eq!(told.matches("done apart").count(), 1, "{told}");
     }
     let lines = ledger(&world);
     assert_eq!(lines.len(), ids.len(), "{lines:#?}");

@@ -1,11 +1,11 @@
 //! API tokens: shown once, kept as a digest, and over when they are revoked.
 
-use super::support::{Answer, World};
+use super::support::{Answer, Home, World};
 use serde_json::json;
 
 #[tokio::test]
 async fn a_token_is_shown_once_and_found_nowhere_after() {
-    let world = World::start();
+    let world = World::at(Home::on_sqlite(&[]));
     let body = json!({ "label": "deploy", "expires": "30d" });
     let first = world.ann.post("/tokens", "k", &body).await.is(201);
     let token = first.json()["token"].as_str().unwrap().to_owned();

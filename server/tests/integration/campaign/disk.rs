@@ -14,7 +14,7 @@ fn files_up_to(pid: u32, bytes: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_refuses_new_work_loses_nothing_and_recovers() {
-    let world = World::at(Home::new(&[]).surviving_full_files());
+    let world = World::at(Home::on_sqlite(&[]).surviving_full_files());
     let first = world.ann.post(ALPHA, "before", &vm("before", json!({}))).await.is(202);
     world.ann.ended(&first.id()).await;
     let ready = async || world.nobody().root("/readyz").await.status;
