@@ -2,7 +2,10 @@
 //!
 //! What a problem means in HTTP is decided in one file of the server; this room only names and explains.
 
-use crate::{id::RequestId, view::Object};
+use crate::{
+    id::RequestId,
+    view::{EarlierRequest, Object},
+};
 use serde::{Deserialize, Serialize};
 
 macro_rules! problems {
@@ -168,6 +171,9 @@ pub struct Problem {
     /// The version that was named and the one that there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versions: Option<Versions>,
+    /// The earlier request that this one looks like.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<Box<EarlierRequest>>,
 }
 
 /// Two versions of a resource that should have been one.

@@ -76,6 +76,20 @@ pub struct RequestView {
     pub updated_at: Moment,
     /// When it came to its end.
     pub finished_at: Option<Moment>,
+    /// The earlier request that it looked like, where its offering asks about those.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate: Option<DuplicateView>,
+}
+
+/// What is known of a request that looked like an earlier one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct DuplicateView {
+    /// The earlier request.
+    pub of: RequestLink,
+    /// Why another was wanted; nothing where its sender could not be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// An earlier request, in short: what one needs to know to tell whether it is what is asked for again.
@@ -368,13 +382,16 @@ pub struct ActionView {
 }
 
 /// An offering's own guard policy.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct OfferingGuardView {
     /// How often a run is tried before it counts as failed.
     pub max_tries: u32,
     /// How long one run of its program may take, in seconds.
     pub timeout_seconds: u64,
+    /// For how long the same intention under another key is asked about, in seconds; null where it is not.
+    #[serde(default)]
+    pub duplicate_window_seconds: Option<u64>,
 }
 
 /// The published guard policy.

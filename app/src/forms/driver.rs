@@ -242,6 +242,7 @@ fn unfit(errors: Vec<FieldError>) -> Problem {
         differs: Vec::new(),
         request: None,
         versions: None,
+        earlier: None,
     }
 }
 

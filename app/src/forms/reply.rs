@@ -92,6 +92,7 @@ fn plain(kind: ProblemKind, status: u16) -> Problem {
         differs: Vec::new(),
         request: None,
         versions: None,
+        earlier: None,
     }
 }
 

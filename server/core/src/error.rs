@@ -5,6 +5,7 @@ use domain::{
     json::JsonError,
     key::KeyError,
     problem::{FieldError, ProblemKind, Versions},
+    view::EarlierRequest,
 };
 use std::{fmt, time::Duration};
 
@@ -23,6 +24,8 @@ pub struct Error {
     pub request: Option<RequestId>,
     /// The version that was named and the one that there is.
     pub versions: Option<Box<Versions>>,
+    /// The earlier request that this one looks like.
+    pub earlier: Option<Box<EarlierRequest>>,
     /// After what time the same submission may be sent again.
     pub retry_after: Option<Duration>,
     /// What the log may know and the caller may not.
@@ -40,6 +43,7 @@ impl Error {
             differs: Vec::new(),
             request: None,
             versions: None,
+            earlier: None,
             retry_after: None,
             context: None,
         }

@@ -150,6 +150,26 @@ pub(crate) fn deleting(request: RequestId) -> Error {
     .after(SOON * 2)
 }
 
+/// The question whether another of the same is meant.
+pub(crate) fn suspected(earlier: &RequestView, wanted: &RequestView) -> Error {
+    let detail = format!(
+        "{} requested {} {} with the same parameters for team {} at {}. Open that request, or send the same again with \
+         confirm_duplicate: {{\"of\": \"{}\", \"reason\": \"…\"}} if {} {} is wanted as well.",
+        earlier.requested_by,
+        earlier.resource_type,
+        earlier.name,
+        earlier.team,
+        earlier.created_at,
+        earlier.id,
+        wanted.resource_type,
+        wanted.name,
+    );
+    Error {
+        earlier: Some(Box::new(earlier.into())),
+        ..Error::new(ProblemKind::SuspectedDuplicate, detail).about(earlier.id)
+    }
+}
+
 /// The claim of a scope, with the request that it is bound to; refused once the key's retention is over.
 pub(crate) async fn look_up(
     store: &dyn Store,
@@ -158,19 +178,35 @@ pub(crate) async fn look_up(
     now: Moment,
 ) -> Result<Option<(Claim, Option<StoredRequest>)>> {
     let Some((claim, request)) = store.claimed(scope).await? else { return Ok(None) };
-    if ended(&claim, request.as_ref()).is_some_and(|ended| ended.plus(guard.retention) <= now) {
-        return Err(Error {
+    let over = claim
+        .retired_at
+        .or_else(|| ended(&claim, request.as_ref()).map(|ended| ended.plus(guard.retention)))
+        .filter(|over| *over <= now);
+    match over {
+        None if claim.retired_at.is_none() => Ok(Some((claim, request))),
+        Some(over) if over.plus(guard.tombstones) <= now => {
+            // Met before it was swept: the key is free.
+            let ended = now.millis() - millis(guard.retention) - millis(guard.tombstones);
+            store.drop_claim(scope, &claim, Moment::from_millis(ended)).await?;
+            Ok(None)
+        }
+        // A tombstone is over, whatever became of its request since.
+        _ => Err(Error {
             request: claim.request,
             ..Error::new(ProblemKind::KeyExpired, ProblemKind::KeyExpired.help())
-        });
+        }),
     }
-    Ok(Some((claim, request)))
 }
 
-/// From when a key's retention counts: its request's final state, or at once where there is no request.
+fn millis(span: Duration) -> i64 {
+    i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// From when a key's retention counts: its request's final state, or the claim itself where there is no request or it had
+/// come to its end before.
 fn ended(claim: &Claim, request: Option<&StoredRequest>) -> Option<Moment> {
     match request {
-        Some(request) => request.view.finished_at,
-        None => Some(claim.claimed_at),
+        Some(request) if !claim.late => request.view.finished_at,
+        _ => Some(claim.claimed_at),
     }
 }

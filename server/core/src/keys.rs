@@ -29,6 +29,15 @@ pub struct Version {
     pub key: Arc<SecretKey>,
 }
 
+/// What a version of the key is still needed for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Use {
+    /// Claims that were hashed with it and are no tombstones yet.
+    pub claims: i64,
+    /// Resources whose secrets are sealed with it.
+    pub secrets: i64,
+}
+
 /// The keys of a running portal.
 ///
 /// What it makes, it makes with the version that was the newest when it opened. A newer one that is put into the file
@@ -96,11 +105,15 @@ impl Keys {
         self.known.write().unwrap_or_else(PoisonError::into_inner).insert(number, key);
     }
 
+    /// How everything begins that is sealed with the current version.
+    pub(crate) fn seal_head(&self) -> Result<Vec<u8>> {
+        let number = u32::try_from(self.current.number).map_err(Error::internal)?;
+        Ok([SEAL.as_slice(), &number.to_be_bytes()].concat())
+    }
+
     /// Encrypts, naming the version; only the same `purpose` opens it again.
     pub fn seal(&self, purpose: &str, plain: &[u8], ids: &dyn Ids) -> Result<Vec<u8>> {
-        let number = u32::try_from(self.current.number).map_err(Error::internal)?;
-        let sealed = self.current.key.seal(purpose, plain, ids)?;
-        Ok([SEAL.as_slice(), &number.to_be_bytes(), &sealed].concat())
+        Ok([self.seal_head()?, self.current.key.seal(purpose, plain, ids)?].concat())
     }
 
     /// Opens what [`Self::seal`] made for the same purpose; nothing if it was made otherwise or changed, an error where
@@ -136,7 +149,7 @@ impl Keys {
     }
 
     /// Takes versions out of the file.
-    pub fn drop_versions(&self, numbers: &[i64]) -> io::Result<()> {
+    pub(crate) fn drop_versions(&self, numbers: &[i64]) -> io::Result<()> {
         file::change(self.file()?, |masters| masters.retain(|number, _| !numbers.contains(number)))
     }
 
@@ -152,8 +165,7 @@ fn head(sealed: &[u8]) -> Option<(i64, &[u8])> {
 }
 
 /// The version of the key that opens it.
-#[must_use]
-pub fn version_of(sealed: &[u8]) -> i64 {
+pub(crate) fn version_of(sealed: &[u8]) -> i64 {
     head(sealed).map_or(FIRST, |(number, _)| number)
 }
 

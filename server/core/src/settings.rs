@@ -44,6 +44,12 @@ impl GuardSettings {
                 least.as_secs_f64().ceil(),
             ));
         }
+        if self.tombstones.is_zero() {
+            return Err(
+                "a late retry would not be recognised: KEYTURN_GUARD_TOMBSTONES must be longer than nothing"
+                    .into(),
+            );
+        }
         Ok(())
     }
 
@@ -122,6 +128,7 @@ mod tests {
         let edge = GuardSettings { longest_retry: hour * 10, retention: hour * 11, ..good };
         assert!(edge.check().is_ok());
         assert!(GuardSettings { retention: hour * 10, ..edge }.check().is_err());
+        assert!(GuardSettings { tombstones: Duration::ZERO, ..good }.check().is_err());
     }
 
     #[test]

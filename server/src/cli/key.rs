@@ -5,6 +5,7 @@ use super::{
     report::{Failure, Said},
 };
 use clap::Subcommand;
+use portal::Portal;
 use serde_json::{Value, json};
 
 #[derive(Debug, Subcommand)]
@@ -14,8 +15,13 @@ pub(super) enum Key {
     /// A server uses the new version from its next start on. Where several servers run, give each the new file first
     /// and start them again after that.
     Rotate,
-    /// Lists the versions in the secret key file; never the keys themselves.
+    /// Lists the versions in the secret key file and what each is needed for; never the keys themselves.
     List,
+    /// Encrypts secrets anew with the current version, and drops old versions that nothing needs any more.
+    ///
+    /// For when every server was started again with the current version. A version stays as long as there is a key to
+    /// recognise that was hashed with it.
+    Prune,
 }
 
 impl Key {
@@ -30,20 +36,35 @@ impl Key {
                 Ok(Said::new(text, json!({ "version": version })))
             }
             Self::List => {
-                let newest = portal.current_key();
-                let versions = portal.key_versions();
-                let text: Vec<String> = versions
-                    .iter()
-                    .map(|number| {
-                        format!("version {number}{}", if *number == newest { " (current)" } else { "" })
-                    })
-                    .collect();
-                let versions: Vec<Value> = versions
-                    .iter()
-                    .map(|number| json!({ "version": number, "current": *number == newest }))
-                    .collect();
-                Ok(Said::new(text.join("\n"), json!({ "versions": versions })))
+                let (text, versions) = listed(&portal).await?;
+                Ok(Said::new(text, json!({ "versions": versions })))
+            }
+            Self::Prune => {
+                let dropped = portal.prune_keys().await?;
+                // What is left, as the file is now.
+                let (text, versions) = listed(&common.open().await?).await?;
+                let numbers: Vec<String> = dropped.iter().map(ToString::to_string).collect();
+                let named = if dropped.is_empty() { "nothing".into() } else { numbers.join(", ") };
+                let json = json!({ "dropped": dropped, "versions": versions });
+                Ok(Said::new(format!("dropped: {named}\n{text}"), json))
             }
         }
     }
+}
+
+/// The versions in words and as JSON.
+async fn listed(portal: &Portal) -> Result<(String, Vec<Value>), Failure> {
+    let current = portal.current_key();
+    let versions = portal.key_versions().await?;
+    let text: Vec<String> = versions
+        .iter()
+        .map(|(number, needed)| {
+            let mark = if *number == current { " (current)" } else { "" };
+            format!("version {number}{mark}: {} keys, secrets of {} resources", needed.claims, needed.secrets)
+        })
+        .collect();
+    let versions = versions.iter().map(|(number, needed)| {
+        json!({ "version": number, "current": *number == current, "keys": needed.claims, "secrets": needed.secrets })
+    });
+    Ok((text.join("\n"), versions.collect()))
 }

@@ -40,6 +40,7 @@ impl Refusal {
             errors: error.fields.clone(),
             differs: error.differs.clone(),
             request: error.request.map(RequestLink::to),
+            earlier: error.earlier.clone(),
             versions: error.versions.as_deref().cloned(),
         }
     }

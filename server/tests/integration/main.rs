@@ -13,6 +13,7 @@ mod create;
 mod dry_run;
 mod events;
 mod forms;
+mod guard;
 #[path = "../history/mod.rs"]
 mod history;
 mod input;

@@ -97,7 +97,11 @@ impl Offering {
             parameters: self.schema.value().clone(),
             updatable: self.updates,
             actions: self.actions.iter().map(|(id, action)| action.view(id)).collect(),
-            guard: OfferingGuardView { max_tries: self.max_tries, timeout_seconds: self.timeout.as_secs() },
+            guard: OfferingGuardView {
+                max_tries: self.max_tries,
+                timeout_seconds: self.timeout.as_secs(),
+                duplicate_window_seconds: self.duplicate_window.map(|window| window.as_secs()),
+            },
             available: true,
             problem: None,
         }

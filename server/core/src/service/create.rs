@@ -5,7 +5,7 @@ use crate::{
     Answer, AnswerKind, Answered, Caller, Error, Result,
     catalog::{Offering, ParameterSchema},
     guard,
-    store::{Arrived, Claim, Effect, StoredRequest, Submission, Submitted},
+    store::{Arrived, Claim, Confirmation, Effect, SecondLook, StoredRequest, Submission, Submitted},
 };
 use bytes::Bytes;
 use domain::{
@@ -18,6 +18,7 @@ use domain::{
     problem::{FieldError, ProblemKind},
     role::TeamAct,
     state::RequestState,
+    submission::Channel,
     time::Moment,
     view::{Object, RequestView},
 };
@@ -27,6 +28,9 @@ use std::sync::Arc;
 /// The members that the body of a create may have.
 const MEMBERS: [&str; 7] =
     ["offering", "name", "parameters", "labels", "correlation_id", "parent_id", "confirm_duplicate"];
+
+/// The longest reason for which another of the same is wanted, in characters.
+const LONGEST_REASON: usize = 500;
 
 /// A create as it was sent: parsed, but not yet understood by any schema.
 pub(super) struct Sent {
@@ -54,6 +58,37 @@ impl Sent {
         let mut body = self.body.clone();
         body.remove("confirm_duplicate");
         serde_json::json!({ "operation": "create", "body": json::without_nulls(Value::Object(body)), "labels": self.labels })
+    }
+
+    /// What the sender says about an earlier request that looks the same.
+    pub(super) fn confirmation(&self) -> Result<Option<Confirmation>> {
+        let told = match self.body.get("confirm_duplicate") {
+            None | Some(Value::Null) => return Ok(None),
+            Some(Value::Object(told))
+                if told.keys().all(|member| ["of", "reason"].contains(&member.as_str())) =>
+            {
+                told
+            }
+            Some(_) => {
+                return Err(Error::field(
+                    "/confirm_duplicate",
+                    "must be an object with the members of and reason",
+                ));
+            }
+        };
+        let text = |member| told.get(member).and_then(Value::as_str).map(str::trim).unwrap_or_default();
+        let of = text("of").parse().map_err(|_| {
+            Error::field(
+                "/confirm_duplicate/of",
+                "must be the ID of the earlier request, as the question named it",
+            )
+        })?;
+        let reason = text("reason");
+        if !(1..=LONGEST_REASON).contains(&reason.chars().count()) || reason.chars().any(char::is_control) {
+            let rule = "must say why another is wanted, in 1 to 500 characters of one line";
+            return Err(Error::field("/confirm_duplicate/reason", rule));
+        }
+        Ok(Some(Confirmation { of, reason: reason.to_owned() }))
     }
 
     fn offering(&self) -> Result<Name, FieldError> {
@@ -241,8 +276,10 @@ impl Inner {
         caller.must(TeamAct::Request, team)?;
         let offering = self.offering(sent)?;
         let command = sent.command(&offering.schema).map_err(Error::fields)?;
+        let confirmed = sent.confirmation()?;
         self.check_parent(caller, &command).await?;
 
+        let second_look = self.second_look(&offering, &command, confirmed, caller.channel, now);
         let request = self.new_request(caller, team, &offering, &command, now);
         let answer = Answer::of_request(AnswerKind::Accepted, &request.view)?;
         arrived.request = Some(request.view.id);
@@ -258,7 +295,7 @@ impl Inner {
             meaning: guard::meaning(&self.keys, &command, &sent.hashed()),
             arrived,
             command: Some(command),
-            effect: Effect::Create { request: Box::new(request), schema_digest, answer },
+            effect: Effect::Create { request: Box::new(request), schema_digest, answer, second_look },
         };
         match guard::submit(store, submission, self.settings.guard.wait).await? {
             Submitted::Repeat(_) => {
@@ -267,6 +304,7 @@ impl Inner {
                 self.repeat_create(claim, request, sent).await
             }
             Submitted::NameTaken(holder) => Err(guard::name_taken(&holder, &asked_for)),
+            Submitted::Suspected(earlier) => Err(guard::suspected(&earlier, &asked_for)),
             other => self.first(other),
         }
     }
@@ -347,6 +385,28 @@ impl Inner {
         }
     }
 
+    /// How a create is told from an earlier one that may mean the same; nothing where its offering does not ask.
+    ///
+    /// An event, or a step of another request, cannot answer a question.
+    pub(super) fn second_look(
+        &self,
+        offering: &Offering,
+        command: &Command,
+        confirmed: Option<Confirmation>,
+        channel: Channel,
+        now: Moment,
+    ) -> Option<SecondLook> {
+        let window = offering.duplicate_window?;
+        let parameters = json::canonical(&Value::Object(command.parameters.clone()));
+        let window = i64::try_from(window.as_millis()).unwrap_or(i64::MAX);
+        Some(SecondLook {
+            parameters: *blake3::hash(&parameters).as_bytes(),
+            since: Moment::from_millis(now.millis().saturating_sub(window)),
+            askable: command.parent_id.is_none() && channel != Channel::Hook,
+            confirmed,
+        })
+    }
+
     pub(super) fn new_request(
         &self,
         caller: &Caller,
@@ -381,6 +441,7 @@ impl Inner {
             created_at: now,
             updated_at: now,
             finished_at: None,
+            duplicate: None,
         };
         StoredRequest { view, principal: caller.id, resource: ResourceId(self.ids.uuid(now)) }
     }

@@ -14,6 +14,9 @@ use domain::{
 };
 use serde_json::Value;
 
+/// How many likely duplicates a plan lists.
+const MOST_DUPLICATES: u32 = 10;
+
 impl Portal {
     /// What the create would do now, or the problem that it would meet; as [`Portal::create_request`], without a key.
     pub async fn plan_request(
@@ -28,14 +31,25 @@ impl Portal {
         caller.must(TeamAct::Request, &team)?;
         let offering = self.0.offering(&sent)?;
         let command = sent.command(&offering.schema).map_err(Error::fields)?;
+        let confirmed = sent.confirmation()?;
         self.0.check_parent(caller, &command).await?;
-        let wanted = self.0.new_request(caller, &team, &offering, &command, self.0.clock.now()).view;
+        let now = self.0.clock.now();
+        let wanted = self.0.new_request(caller, &team, &offering, &command, now).view;
+        let likely_duplicates = match self.0.second_look(&offering, &command, confirmed, caller.channel, now)
+        {
+            Some(look) => {
+                let (id, most) = (&offering.id, MOST_DUPLICATES);
+                let same = self.0.store.same_creates(&team, id, look.parameters, look.since, most).await?;
+                same.iter().filter(|earlier| earlier.name != wanted.name).map(Into::into).collect()
+            }
+            None => Vec::new(),
+        };
         Ok(PlanView {
             dry_run: true,
             plan: self.0.planned(&wanted).await?,
             command,
             quota: QuotaEffect { cost: offering.quota_cost, limit: None },
-            likely_duplicates: Vec::new(),
+            likely_duplicates,
         })
     }
 }

@@ -3,12 +3,15 @@
 use super::{Inner, OpenError, Portal};
 use crate::{
     Error, Result,
-    keys::{self, Keys},
+    keys::{self, Keys, Use},
     secret::SecretKey,
     store::{AuditEntry, Store, StoreResult},
 };
 use domain::{id::ResourceId, view::Object};
 use std::sync::Arc;
+
+/// How many secrets are sealed anew between two looks.
+const RESEAL_AT_ONCE: u32 = 100;
 
 /// The setting by which the database recognises a version of the key.
 fn check_name(number: i64) -> String {
@@ -74,6 +77,29 @@ impl Inner {
     }
 }
 
+impl Inner {
+    /// Seals the secrets of all resources with the current version, a few at a time.
+    async fn reseal(&self) -> Result<()> {
+        let head = self.keys.seal_head()?;
+        loop {
+            let batch = self.store.sealed_otherwise(&head, RESEAL_AT_ONCE).await?;
+            if batch.is_empty() {
+                return Ok(());
+            }
+            for (resource, before) in batch {
+                let plain = self.keys.unseal(&purpose(resource), &before)?.ok_or_else(|| {
+                    Error::internal(format!(
+                        "the secrets of resource {resource} do not open; nothing was pruned"
+                    ))
+                })?;
+                let after = self.keys.seal(&purpose(resource), &plain, self.ids.as_ref())?;
+                // Where it was changed meanwhile, the next look finds it if it still has to be done.
+                self.store.reseal(resource, before, after).await?;
+            }
+        }
+    }
+}
+
 fn purpose(resource: ResourceId) -> String {
     format!("outputs:{resource}")
 }
@@ -92,10 +118,36 @@ impl Portal {
         Ok(number)
     }
 
-    /// The numbers of the key's versions, oldest first.
-    #[must_use]
-    pub fn key_versions(&self) -> Vec<i64> {
-        self.0.keys.versions()
+    /// The key's versions, oldest first, and what each is still needed for.
+    pub async fn key_versions(&self) -> Result<Vec<(i64, Use)>> {
+        let mut needed = self.0.store.key_use().await?;
+        let versions = self.0.keys.versions().into_iter();
+        Ok(versions.map(|number| (number, needed.remove(&number).unwrap_or_default())).collect())
+    }
+
+    /// Seals secrets anew with the current version, and takes the versions out of the file that nothing needs any more;
+    /// their numbers.
+    ///
+    /// For when every server runs with the current version. Claims cannot be hashed anew: their versions stay for as long
+    /// as they do.
+    pub async fn prune_keys(&self) -> Result<Vec<i64>> {
+        let portal = &self.0;
+        portal.reseal().await?;
+        let mut gone = Vec::new();
+        for (number, needed) in self.key_versions().await? {
+            if number != self.current_key() && needed == Use::default() {
+                // The database first: from here on no file needs to hold it.
+                portal.store.set_once(&gone_name(number), b"gone".to_vec()).await?;
+                gone.push(number);
+            }
+        }
+        if !gone.is_empty() {
+            portal.keys.drop_versions(&gone).map_err(Error::internal)?;
+        }
+        for number in &gone {
+            self.audit_key("key_prune", *number).await?;
+        }
+        Ok(gone)
     }
 
     /// The number of the version that this portal makes hashes and seals with.

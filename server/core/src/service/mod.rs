@@ -235,14 +235,14 @@ impl Inner {
                 arrived.request = answered.request_id;
             }
             Err(error) => {
-                use domain::problem::ProblemKind::KeyReused;
+                use domain::problem::ProblemKind::{KeyExpired, KeyReused};
                 arrived.outcome = if error.kind == KeyReused {
                     SubmissionOutcome::Mismatched
                 } else {
                     SubmissionOutcome::Refused
                 };
                 arrived.problem = Some(error.kind.slug());
-                if error.kind == KeyReused {
+                if matches!(error.kind, KeyReused | KeyExpired) {
                     arrived.request = error.request;
                 }
             }
@@ -395,6 +395,7 @@ impl Inner {
                 "Something else has taken the name meanwhile. Nothing was changed.",
             )
             .about(holder.request)),
+            Submitted::Suspected(_) => Err(Error::internal("a question about what is no create")),
             Submitted::Missing => Err(Error::not_found()),
             Submitted::Repeat(_) => Err(Error::internal("a repeat was taken for a first")),
         }

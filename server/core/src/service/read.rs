@@ -132,7 +132,7 @@ fn shown_broken(broken: &Broken, caller: &Caller) -> Option<OfferingView> {
         parameters: serde_json::json!({ "type": "object", "properties": {} }),
         updatable: false,
         actions: Vec::new(),
-        guard: OfferingGuardView { max_tries: 0, timeout_seconds: 0 },
+        guard: OfferingGuardView::default(),
         available: false,
         problem: caller.is_admin().then(|| mistakes.join("\n")),
     })
@@ -195,7 +195,7 @@ impl Portal {
             parameters: serde_json::from_str(&schema).map_err(Error::internal)?,
             updatable: false,
             actions: Vec::new(),
-            guard: OfferingGuardView { max_tries: 0, timeout_seconds: 0 },
+            guard: OfferingGuardView::default(),
             available: false,
             problem: None,
         }))

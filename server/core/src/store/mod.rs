@@ -11,12 +11,14 @@ pub mod cursor;
 mod failure;
 mod gather;
 pub mod postgres;
+mod second_look;
 pub mod sqlite;
 
 pub use change::{Delta, NewChange, Plan, Planned};
 pub use failure::{StoreError, StoreResult};
+pub use second_look::{Confirmation, SecondLook};
 
-use crate::{answer::Answer, caller::Caller};
+use crate::{answer::Answer, caller::Caller, keys};
 use async_trait::async_trait;
 use changes::Changes;
 use domain::{
@@ -30,7 +32,7 @@ use domain::{
     time::Moment,
     view::{EventEntry, EventView, Object, Page, RequestView, ResourceView, SubmissionsView, TokenView},
 };
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 /// The team that stands in the scope of keys where no team is concerned.
 pub const NO_TEAM: &str = "-";
@@ -82,6 +84,10 @@ pub struct Claim {
     pub answer: Answer,
     /// When it was claimed.
     pub claimed_at: Moment,
+    /// Whether its retention counts from the claim, since its request had come to its end before.
+    pub late: bool,
+    /// When its retention ended, if it is a tombstone: meaning, command and answer are gone.
+    pub retired_at: Option<Moment>,
 }
 
 /// A request as it is kept: what is shown of it, and what is not.
@@ -172,6 +178,8 @@ pub enum Effect {
         schema_digest: String,
         /// The answer, written before the commit since nothing in it depends on the database.
         answer: Answer,
+        /// What tells it from an earlier one that may mean the same, where its offering asks about those.
+        second_look: Option<SecondLook>,
     },
     /// Stop a request.
     Cancel(RequestId),
@@ -214,6 +222,8 @@ pub enum Submitted {
     Accepted(Answer, RequestId, Vec<RequestId>),
     /// The change does not fit the resource as it stands; nothing was changed.
     Unfit(Box<crate::Error>),
+    /// The same was requested a short while ago under another key, and nobody said that another is meant.
+    Suspected(Box<RequestView>),
     /// The name is held by something else.
     NameTaken(Box<NameHolder>),
     /// The name's holder is being deleted.
@@ -461,6 +471,30 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     async fn submit(&self, submission: Submission) -> StoreResult<Submitted>;
     /// Writes arrivals down that changed nothing (repeats and refusals); past 1,000 a key they are only counted.
     async fn record(&self, arrivals: Vec<Arrived>) -> StoreResult<()>;
+
+    /// Creates of the same since a moment that did not come to nothing, newest first.
+    async fn same_creates(
+        &self,
+        team: &Name,
+        offering: &Name,
+        parameters: [u8; 32],
+        since: Moment,
+        limit: u32,
+    ) -> StoreResult<Vec<RequestView>>;
+
+    /// Shortens claims whose retention is over to tombstones; how many rows were met, at least `limit` where more wait.
+    async fn retire(&self, now: Moment, retention: Duration, limit: u32) -> StoreResult<u64>;
+    /// Removes up to `limit` tombstones that are older than `tombstones`; how many.
+    async fn drop_tombstones(&self, now: Moment, tombstones: Duration, limit: u32) -> StoreResult<u64>;
+    /// Removes one claim, if its retention ended by `before`.
+    async fn drop_claim(&self, scope: &Scope, claim: &Claim, before: Moment) -> StoreResult<()>;
+
+    /// What each version of the portal's key is needed for.
+    async fn key_use(&self) -> StoreResult<BTreeMap<i64, keys::Use>>;
+    /// Sealed secrets that do not begin with `head`, up to `limit` or twice that.
+    async fn sealed_otherwise(&self, head: &[u8], limit: u32) -> StoreResult<Vec<(ResourceId, Vec<u8>)>>;
+    /// Puts a new seal in the place of an old one; whether that was still there.
+    async fn reseal(&self, resource: ResourceId, before: Vec<u8>, after: Vec<u8>) -> StoreResult<bool>;
 
     /// Keeps an offering's schema under its digest, so that repeats are understood after the catalog has changed.
     async fn keep_schema(&self, digest: &str, schema: &str) -> StoreResult<()>;

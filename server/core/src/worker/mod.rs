@@ -6,6 +6,7 @@
 mod carry_out;
 mod change;
 mod lease;
+mod sweep;
 #[cfg(test)]
 mod tests;
 
@@ -23,9 +24,6 @@ const WRITE_EVERY: Duration = Duration::from_millis(200);
 const MOST_FAILURES: u32 = 60;
 /// How many arrivals one write takes.
 const WRITE_AT_ONCE: usize = 4000;
-/// How often sessions that are over are removed, and how many at once.
-const SWEEP_EVERY: Duration = Duration::from_mins(1);
-const SWEEP_AT_ONCE: u32 = 1000;
 
 /// Runs the portal's own work until `shutdown`.
 pub(crate) async fn background(portal: Arc<Inner>, shutdown: CancellationToken) {
@@ -40,7 +38,7 @@ pub(crate) async fn background(portal: Arc<Inner>, shutdown: CancellationToken) 
     if let Some(tokens) = tokens {
         tasks.spawn(write_last_uses(Arc::clone(&portal), tokens, shutdown.clone()));
     }
-    tasks.spawn(sweep(portal, shutdown));
+    tasks.spawn(sweep::sweep(portal, shutdown));
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended {
             tracing::error!(%error, "a background task ended by a fault");
@@ -154,19 +152,6 @@ async fn write_last_uses(
             && let Err(error) = portal.store.tokens_used(fresh, now).await
         {
             tracing::warn!(%error, "the last use of tokens was not noted");
-        }
-    }
-}
-
-/// Removes sessions that are over.
-async fn sweep(portal: Arc<Inner>, shutdown: CancellationToken) {
-    loop {
-        tokio::select! {
-            () = shutdown.cancelled() => return,
-            () = tokio::time::sleep(SWEEP_EVERY) => {}
-        }
-        if let Err(error) = portal.store.sweep_sessions(portal.clock.now(), SWEEP_AT_ONCE).await {
-            tracing::warn!(%error, "sessions that are over were not removed");
         }
     }
 }

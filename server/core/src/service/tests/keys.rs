@@ -4,13 +4,14 @@ use crate::{
     clock::SystemIds,
     keys::Keys,
     provisioner::{Outcome, fake::Fake},
-    testing::{House, Plan, Scripted, vm},
+    testing::{House, Plan, Scripted, eventually, standing, vm},
 };
 use domain::{
-    problem::ProblemKind::{KeyReused, ServerBehind},
+    problem::ProblemKind::{KeyExpired, KeyReused, ServerBehind},
     state::RequestState::Succeeded,
 };
 use serde_json::json;
+use std::time::Duration;
 
 fn first() -> Keys {
     Keys::of([(1, [7; 32])]).unwrap()
@@ -98,4 +99,42 @@ async fn a_secret_opens_under_the_version_that_sealed_it() {
     let rotated = house.beside(|plan| plan.keys = both()).await;
     let shown = rotated.portal.reveal(&house.ann, "alpha", "vm", "one", "password").await.unwrap();
     assert_eq!(shown, "hunter2-hunter2");
+}
+
+#[tokio::test]
+async fn a_version_is_dropped_only_when_no_key_and_no_secret_needs_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = || Keys::read_or_make(&folder.path().join("secret.key"), &SystemIds).unwrap();
+    let clock = standing();
+    let outputs = json!({ "password": "hunter2-hunter2" }).as_object().unwrap().clone();
+    let plan = Plan::of(Scripted::default().applying([Outcome::Done(outputs)]))
+        .offering(|vm| vm.secret_outputs = ["password".to_owned()].into());
+    let mut house = House::build(Plan { keys: read(), clock: clock.clone(), ..plan }).await;
+    house.work();
+    let id = house.create("one").await;
+    house.reaches(id, Succeeded).await;
+    house.shut_down().await;
+    house.portal.rotate_key().await.unwrap();
+    let mut rotated = house.beside(|plan| plan.keys = read()).await;
+    let needed = async |house: &House| {
+        let versions = house.portal.key_versions().await.unwrap().into_iter();
+        versions.map(|(number, needed)| (number, needed.claims, needed.secrets)).collect::<Vec<_>>()
+    };
+    assert_eq!(needed(&rotated).await, [(1, 1, 1), (2, 0, 0)]);
+    // The secret is sealed anew; the key that was hashed with the old version still has to be recognised.
+    assert_eq!(rotated.portal.prune_keys().await.unwrap(), Vec::<i64>::new());
+    assert_eq!(needed(&rotated).await, [(1, 1, 0), (2, 0, 1)]);
+    assert!(rotated.send("create-one", &vm("one")).await.unwrap().replayed);
+    let retention = Duration::from_secs(rotated.portal.guard_policy().retention_seconds);
+    clock.advance(retention);
+    rotated.work();
+    eventually(async || Some(needed(&rotated).await).filter(|needed| needed[0].1 == 0)).await;
+    assert_eq!(rotated.portal.prune_keys().await.unwrap(), [1]);
+    // From then on the file goes without it, and so does a start.
+    assert_eq!(read().versions(), [2]);
+    let later = house.beside(|plan| plan.keys = read()).await;
+    let shown = later.portal.reveal(&house.ann, "alpha", "vm", "one", "password").await.unwrap();
+    assert_eq!(shown, "hunter2-hunter2");
+    let late = later.send("create-one", &vm("one")).await.unwrap_err();
+    assert_eq!((late.kind, late.request), (KeyExpired, Some(id)));
 }

@@ -2,9 +2,12 @@
 
 use crate::{
     provisioner::fake::Fake,
-    testing::{House, Plan, standing, vm},
+    testing::{House, Plan, eventually, send, standing, vm},
 };
-use domain::{problem::ProblemKind, state::RequestState::Succeeded};
+use domain::{
+    problem::ProblemKind::{self, KeyExpired, NotFound},
+    state::RequestState::Succeeded,
+};
 use std::time::Duration;
 
 const MOMENT: Duration = Duration::from_millis(1);
@@ -35,4 +38,87 @@ async fn a_key_is_over_when_its_retention_is_and_not_a_moment_before() {
     assert_eq!(fake.ledger().len(), 1);
     // The name rule still holds under another key.
     assert!(house.send("other", &vm("one")).await.unwrap().existing);
+}
+
+#[tokio::test]
+async fn what_is_swept_is_refused_as_before_with_its_request_until_its_tombstone_is_over() {
+    let clock = standing();
+    let mut house = House::build(Plan { clock: clock.clone(), ..Plan::of(Fake::default()) }).await;
+    house.work();
+    let id = house.send("k", &vm("one")).await.unwrap().request_id.unwrap();
+    house.reaches(id, Succeeded).await;
+    house.shut_down().await;
+    let policy = house.portal.guard_policy();
+    clock.advance(Duration::from_secs(policy.retention_seconds));
+    // The sweeper of a server that starts begins at once.
+    let mut house = house.beside(|_| ()).await;
+    house.work();
+    eventually(async || {
+        let body: Vec<u8> =
+            sqlx::query_scalar("SELECT body FROM claim WHERE key = 'k' AND retired_at IS NOT NULL")
+                .fetch_optional(&mut house.database().await)
+                .await
+                .unwrap()?;
+        Some(body).filter(Vec::is_empty)
+    })
+    .await;
+    for name in ["one", "two"] {
+        let refused = house.send("k", &vm(name)).await.unwrap_err();
+        assert_eq!((refused.kind, refused.request), (KeyExpired, Some(id)));
+    }
+    let looked = house.portal.look_up(&house.ann, "alpha", b"k").await.unwrap_err();
+    assert_eq!((looked.kind, looked.request), (KeyExpired, Some(id)));
+    // The late repeats are in the request's history.
+    let outcomes = super::history::outcomes(&house, id, 3).await;
+    assert_eq!(outcomes, ["first", "refused", "refused"]);
+    // Who may not see the request any more learns nothing of it.
+    let mut moved = house.ann.clone();
+    moved.teams.clear();
+    let refused = send(&house.portal, &moved, "alpha", "k", &vm("one").to_string()).await.unwrap_err();
+    assert_eq!((refused.kind, refused.request), (NotFound, None));
+    house.shut_down().await;
+    clock.advance(Duration::from_secs(policy.tombstone_seconds).saturating_sub(MOMENT));
+    assert_eq!(house.portal.look_up(&house.ann, "alpha", b"k").await.unwrap_err().kind, KeyExpired);
+    clock.advance(MOMENT);
+    // Swept or not: the key is free, and the name rule still holds.
+    assert_eq!(house.portal.look_up(&house.ann, "alpha", b"k").await.unwrap_err().kind, NotFound);
+    let again = house.send("k", &vm("one")).await.unwrap();
+    assert_eq!((again.existing, again.replayed, again.request_id), (true, false, Some(id)));
+}
+
+#[tokio::test]
+async fn a_key_bound_to_what_ended_long_ago_is_kept_from_its_own_arrival() {
+    let clock = standing();
+    let mut house = House::build(Plan { clock: clock.clone(), ..Plan::of(Fake::default()) }).await;
+    house.work();
+    let id = house.create("one").await;
+    house.reaches(id, Succeeded).await;
+    let retention = Duration::from_secs(house.portal.guard_policy().retention_seconds);
+    clock.advance(retention * 3);
+    let found = house.send("late", &vm("one")).await.unwrap();
+    assert!(found.existing);
+    clock.advance(retention.saturating_sub(MOMENT));
+    let again = house.send("late", &vm("one")).await.unwrap();
+    assert!(again.replayed && again.answer == found.answer && again.expires == found.expires);
+    clock.advance(MOMENT);
+    assert_eq!(house.send("late", &vm("one")).await.unwrap_err().kind, KeyExpired);
+}
+
+#[tokio::test]
+async fn a_token_is_kept_under_its_key_from_its_making() {
+    let clock = standing();
+    let house = House::build(Plan { clock: clock.clone(), ..Plan::of(Fake::default()) }).await;
+    let make = async || {
+        let body = r#"{"label":"ci"}"#;
+        house.portal.create_token(&house.ann, crate::testing::key("t"), body.into()).await
+    };
+    let first = make().await.unwrap();
+    let retention = Duration::from_secs(house.portal.guard_policy().retention_seconds);
+    clock.advance(retention.saturating_sub(MOMENT));
+    let again = make().await.unwrap();
+    assert!(again.replayed);
+    assert_eq!(again.expires, first.expires);
+    clock.advance(MOMENT);
+    let refused = make().await.unwrap_err();
+    assert_eq!((refused.kind, refused.request), (KeyExpired, None));
 }

@@ -6,7 +6,9 @@ mod cluster;
 mod keeping;
 mod on_several;
 mod runs;
+mod second_look;
 mod submissions;
+mod sweeping;
 
 use super::{
     Arrived, Claim, Effect, Ending, Held, Hold, Intent, ListScope, Made, Meaning, NewPrincipal, RequestList,
@@ -137,6 +139,7 @@ impl Bench {
             created_at: now,
             updated_at: now,
             finished_at: None,
+            duplicate: None,
         };
         let answer = Answer::of_request(AnswerKind::Accepted, &view).unwrap();
         let mut arrived = self.arrived(scope.clone(), Operation::Create);
@@ -153,6 +156,7 @@ impl Bench {
                 }),
                 schema_digest: "digest".into(),
                 answer,
+                second_look: None,
             },
         }
     }
@@ -249,7 +253,9 @@ fn scope_of(team: &str, principal: u128, key: &str) -> Scope {
 use changes::*;
 use keeping::*;
 use runs::*;
+use second_look::*;
 use submissions::*;
+use sweeping::*;
 
 /// Runs each promise on each database.
 macro_rules! promises {
@@ -310,4 +316,14 @@ promises! {
     sessions_end_and_are_swept
     a_setting_is_set_once
     what_is_kept_survives_reopening
+    the_same_under_another_key_is_asked_and_burns_no_key
+    a_confirmed_duplicate_goes_through_and_is_recorded
+    what_came_to_nothing_is_no_duplicate_and_who_cannot_answer_is_not_asked
+    two_of_the_same_at_the_same_moment_see_each_other
+    keys_become_tombstones_in_place_when_their_retention_is_over
+    keys_without_a_request_count_from_themselves
+    a_request_that_is_opened_again_is_no_hole
+    sweeping_goes_on_in_bounded_batches_and_beside_others
+    one_claim_is_dropped_only_when_its_time_is_over
+    it_is_known_what_each_version_of_the_key_is_needed_for
 }

@@ -93,6 +93,7 @@ pub(super) async fn accept(
         created_at: now,
         updated_at: now,
         finished_at: None,
+        duplicate: None,
     };
     let request =
         StoredRequest { view, principal: submission.arrived.scope.principal, resource: life.view.id };

@@ -199,7 +199,7 @@ async fn retry(
     let attempt = request.view.attempt + 1;
     let done = sqlx::query(
         "UPDATE request SET state = 'queued', reason = NULL, attempt = $1, resource = $2, updated_at = $3,
-                            finished_at = NULL
+                            finished_at = NULL, swept = $6
           WHERE id = $4 AND attempt = $5",
     )
     .bind(i64::from(attempt))
@@ -207,9 +207,16 @@ async fn retry(
     .bind(now.millis())
     .bind(id.0)
     .bind(i64::from(request.view.attempt))
+    .bind(false)
     .execute(&mut *connection)
     .await?;
     exactly_one(&done, "request")?;
+    // Keys that were bound after the earlier end are kept until the next one as well. Most often there are none.
+    sqlx::query("UPDATE claim SET late = $1 WHERE request = $2 AND late AND retired_at IS NULL")
+        .bind(false)
+        .bind(id.0)
+        .execute(&mut *connection)
+        .await?;
     let entry = EventEntry::State { state: RequestState::Queued, reason: None };
     runs::append(connection, id, attempt, &[entry], now).await?;
     queue(connection, id, attempt, "apply", now).await?;

@@ -3,7 +3,8 @@
 //!
 //! Whoever decides on what it reads uses the look that locks: SQLite's writer is alone anyway, PostgreSQL's are many.
 //! Locks are taken in one order: the key (creates by claiming it, all else by [`dialect::lock`]), the life that a change is
-//! about (`lives::lock`), the request, its run, its resource.
+//! about (`lives::lock`), the request, its run, its resource. A create that is looked at twice takes the lock of what it asks
+//! for before its key, after all others of its group; where two groups meet over that, one is decided again.
 
 mod arrivals;
 mod change;
@@ -14,8 +15,11 @@ pub(in crate::store) mod looks;
 mod people;
 mod rows;
 mod runs;
+mod seals;
+mod second_look;
 mod store;
 pub(in crate::store) mod submit;
+mod sweep;
 
 use super::dialect::{self, Connection, Done};
 use crate::store::{AuditEntry, StoreError, StoreResult};

@@ -11,7 +11,7 @@ use domain::{
     name::Name,
     problem::RequestLink,
     time::Moment,
-    view::{Object, RequestView, ResourceView},
+    view::{DuplicateView, Object, RequestView, ResourceView},
 };
 use sqlx::Row;
 use std::{borrow::Cow, fmt::Display};
@@ -20,11 +20,12 @@ use uuid::Uuid;
 /// The columns of a request, in the order of no importance; rows are read by name.
 pub(super) const REQUEST: &str = "id, team, principal, requested_by, channel, action, offering, offering_version, type, \
      name, resource, parameters, patch, desired, labels, correlation_id, parent_id, state, reason, attempt, outputs, \
-     secret_names, created_at, updated_at, finished_at";
+     secret_names, created_at, updated_at, finished_at, duplicate_of, duplicate_reason";
 
 /// The columns of a claim `c`.
 pub(super) const CLAIM: &str = "c.fingerprint, c.body_hash, c.key_version, c.schema_digest, c.command, c.request, \
-     c.existing, c.answer_kind, c.location, c.etag, c.body, c.claimed_at";
+     c.existing, c.answer_kind, c.location, c.etag, c.body, c.claimed_at, \
+     c.late, c.retired_at";
 
 /// The columns of a resource.
 pub(super) const RESOURCE: &str = "id, team, type, name, offering, state, version, parameters, outputs, secret_names, \
@@ -116,12 +117,19 @@ pub(super) fn request(row: &DbRow) -> StoreResult<StoredRequest> {
         created_at: moment(row, "created_at")?,
         updated_at: moment(row, "updated_at")?,
         finished_at: moment_if_any(row, "finished_at")?,
+        duplicate: duplicate(row)?,
     };
     Ok(StoredRequest {
         view,
         principal: PrincipalId(row.try_get("principal")?),
         resource: ResourceId(row.try_get("resource")?),
     })
+}
+
+fn duplicate(row: &DbRow) -> StoreResult<Option<DuplicateView>> {
+    let of: Option<Uuid> = row.try_get("duplicate_of")?;
+    let reason = row.try_get("duplicate_reason")?;
+    Ok(of.map(|of| DuplicateView { of: RequestLink::to(RequestId(of)), reason }))
 }
 
 pub(super) fn resource(row: &DbRow) -> StoreResult<StoredResource> {
@@ -151,12 +159,16 @@ pub(super) fn resource(row: &DbRow) -> StoreResult<StoredResource> {
 pub(super) fn claim(row: &DbRow) -> StoreResult<Claim> {
     let kind: String = row.try_get("answer_kind")?;
     let command: Option<String> = row.try_get("command")?;
+    let retired_at = moment_if_any(row, "retired_at")?;
+    let hash = |column| if retired_at.is_some() { Ok([0; 32]) } else { hash(row, column) };
     Ok(Claim {
         meaning: Meaning {
-            fingerprint: hash(row, "fingerprint")?,
-            body_hash: hash(row, "body_hash")?,
+            fingerprint: hash("fingerprint")?,
+            body_hash: hash("body_hash")?,
             key_version: row.try_get("key_version")?,
         },
+        late: row.try_get("late")?,
+        retired_at,
         schema_digest: row.try_get("schema_digest")?,
         command: command
             .map(|text| serde_json::from_str(&text))

@@ -1,10 +1,16 @@
 //! The store's promises, each as a piece of work on one connection.
 
-use super::{arrivals, dialect::Database, exactly_one, lists, lives, people, runs, write_audit};
-use crate::store::{
-    Arrived, AuditEntry, Bearer, Claim, Ending, Held, Hold, Intent, Made, NewPrincipal, Principal,
-    RequestList, Run, Scope, Store, StoreResult, StoredRequest, StoredResource, Submission, Submitted,
-    changes::Changes,
+use super::{
+    arrivals, dialect::Database, exactly_one, lists, lives, people, runs, seals, second_look, sweep,
+    write_audit,
+};
+use crate::{
+    keys,
+    store::{
+        Arrived, AuditEntry, Bearer, Claim, Ending, Held, Hold, Intent, Made, NewPrincipal, Principal,
+        RequestList, Run, Scope, Store, StoreResult, StoredRequest, StoredResource, Submission, Submitted,
+        changes::Changes,
+    },
 };
 use async_trait::async_trait;
 use domain::{
@@ -13,7 +19,7 @@ use domain::{
     time::Moment,
     view::{EventEntry, EventView, Page, RequestView, ResourceView, SubmissionsView, TokenView},
 };
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 #[async_trait]
 impl Store for Database {
@@ -39,6 +45,68 @@ impl Store for Database {
 
     async fn record(&self, arrivals: Vec<Arrived>) -> StoreResult<()> {
         self.write(arrivals, |arrivals, connection| Box::pin(arrivals::record(connection, arrivals))).await
+    }
+
+    async fn same_creates(
+        &self,
+        team: &Name,
+        offering: &Name,
+        parameters: [u8; 32],
+        since: Moment,
+        limit: u32,
+    ) -> StoreResult<Vec<RequestView>> {
+        let given = (team.as_str(), offering.as_str(), parameters, since, limit);
+        self.read(given, |(team, offering, parameters, since, limit), connection| {
+            Box::pin(second_look::same(connection, (team, offering), parameters, *since, *limit))
+        })
+        .await
+    }
+
+    async fn retire(&self, now: Moment, retention: Duration, limit: u32) -> StoreResult<u64> {
+        let given = (now, retention, limit);
+        let of_requests = self
+            .write(given, |(now, retention, limit), connection| {
+                Box::pin(sweep::requests(connection, *now, *retention, *limit))
+            })
+            .await?;
+        let of_themselves = self
+            .write(given, |(now, retention, limit), connection| {
+                Box::pin(sweep::claims(connection, *now, *retention, *limit))
+            })
+            .await?;
+        Ok(of_requests.max(of_themselves))
+    }
+
+    async fn drop_tombstones(&self, now: Moment, tombstones: Duration, limit: u32) -> StoreResult<u64> {
+        self.write((now, tombstones, limit), |(now, tombstones, limit), connection| {
+            Box::pin(sweep::tombstones(connection, *now, *tombstones, *limit))
+        })
+        .await
+    }
+
+    async fn drop_claim(&self, scope: &Scope, claim: &Claim, before: Moment) -> StoreResult<()> {
+        self.write((scope.clone(), claim.clone(), before), |(scope, claim, before), connection| {
+            Box::pin(sweep::one(connection, scope, claim, *before))
+        })
+        .await
+    }
+
+    async fn key_use(&self) -> StoreResult<BTreeMap<i64, keys::Use>> {
+        self.snapshot((), |(), connection| Box::pin(seals::key_use(connection))).await
+    }
+
+    async fn sealed_otherwise(&self, head: &[u8], limit: u32) -> StoreResult<Vec<(ResourceId, Vec<u8>)>> {
+        self.read((head, limit), |(head, limit), connection| {
+            Box::pin(seals::sealed_otherwise(connection, head, *limit))
+        })
+        .await
+    }
+
+    async fn reseal(&self, resource: ResourceId, before: Vec<u8>, after: Vec<u8>) -> StoreResult<bool> {
+        self.write((resource, before, after), |(resource, before, after), connection| {
+            Box::pin(seals::reseal(connection, *resource, before, after))
+        })
+        .await
     }
 
     async fn keep_schema(&self, digest: &str, schema: &str) -> StoreResult<()> {

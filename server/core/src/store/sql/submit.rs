@@ -6,6 +6,7 @@ use super::{
     dialect::{self, CREATES, Connection, clock},
     exactly_one, lists, looks,
     rows::{array, canonical, hex},
+    second_look,
 };
 use crate::{
     answer::{Answer, AnswerKind},
@@ -113,12 +114,12 @@ fn undecided() -> StoreError {
 
 /// Others changed what was looked at between two looks; the next try decides it.
 pub(super) fn moved_on() -> StoreError {
-    StoreError::Contended("the holder of a name ended meanwhile".into())
+    StoreError::Contended("what was in the way ended meanwhile".into())
 }
 
 fn new_row(place: usize, submission: &Submission) -> StoreResult<(NewRow<'_>, &StoredRequest)> {
     let arrived = &submission.arrived;
-    let Effect::Create { request, schema_digest, answer } = &submission.effect else {
+    let Effect::Create { request, schema_digest, answer, .. } = &submission.effect else {
         return Err(undecided());
     };
     let view = &request.view;
@@ -162,10 +163,37 @@ fn new_row(place: usize, submission: &Submission) -> StoreResult<(NewRow<'_>, &S
     ))
 }
 
-/// Decides a group of creates together, in the order of their arrival; the outcomes come in the same order.
+/// Decides a group of creates together; the outcomes come in the same order.
+///
+/// Those whose offering asks about likely duplicates come after the others, each by itself.
 pub(in crate::store) async fn create(
     connection: &mut Connection,
     submissions: &[Submission],
+) -> StoreResult<Vec<Submitted>> {
+    let mut apart: Vec<(usize, &Submission)> =
+        submissions.iter().enumerate().filter(|(_, one)| second_look::order(one).is_some()).collect();
+    if apart.is_empty() {
+        return plain(connection, &submissions.iter().collect::<Vec<_>>()).await;
+    }
+    let others: Vec<&Submission> =
+        submissions.iter().filter(|one| second_look::order(one).is_none()).collect();
+    let mut outcomes = if others.is_empty() { Vec::new() } else { plain(connection, &others).await? };
+    apart.sort_by_key(|(_, one)| second_look::order(one));
+    let mut looked = Vec::with_capacity(apart.len());
+    for (place, one) in apart {
+        looked.push((place, second_look::create(connection, one).await?));
+    }
+    looked.sort_by_key(|(place, _)| *place);
+    for (place, outcome) in looked {
+        outcomes.insert(place, outcome);
+    }
+    Ok(outcomes)
+}
+
+/// Decides creates together, in the order of their arrival; the outcomes come in the same order.
+pub(super) async fn plain(
+    connection: &mut Connection,
+    submissions: &[&Submission],
 ) -> StoreResult<Vec<Submitted>> {
     let rows: Vec<(NewRow<'_>, &StoredRequest)> =
         submissions.iter().enumerate().map(|(place, one)| new_row(place, one)).collect::<StoreResult<_>>()?;
@@ -198,7 +226,7 @@ pub(in crate::store) async fn create(
         } else if claimed.contains(&id.0) {
             met_a_name(connection, submission, request).await?
         } else {
-            let (claim, _) = repeats.next().ok_or_else(undecided)??.ok_or_else(undecided)?;
+            let (claim, _) = repeats.next().ok_or_else(undecided)??.ok_or_else(moved_on)?;
             Submitted::Repeat(Box::new(claim))
         });
     }
@@ -313,8 +341,8 @@ async fn met_a_name(
     let command =
         serde_json::to_string(&submission.command).map_err(|error| StoreError::Corrupt(error.to_string()))?;
     let done = sqlx::query(
-        "UPDATE claim SET request = $1, existing = $2, answer_kind = $3, location = $4, body = $5, command = $6
-          WHERE team = $7 AND principal = $8 AND key = $9",
+        "UPDATE claim SET request = $1, existing = $2, answer_kind = $3, location = $4, body = $5, command = $6, late = $7
+          WHERE team = $8 AND principal = $9 AND key = $10",
     )
     .bind(maker.0)
     .bind(true)
@@ -322,6 +350,7 @@ async fn met_a_name(
     .bind(&answer.location)
     .bind(answer.body.as_ref())
     .bind(command)
+    .bind(made_by.view.state.is_final())
     .bind(&scope.team)
     .bind(scope.principal.0)
     .bind(scope.key.as_str())
@@ -357,8 +386,9 @@ pub(super) async fn claim_with(
     };
     let done = sqlx::query(
         "INSERT INTO claim (team, principal, key, fingerprint, body_hash, key_version, command, request, answer_kind,
-                            existing, location, etag, body, claimed_at, schema_digest)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+                            existing, location, etag, body, claimed_at, schema_digest, late)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
+                 $10 AND EXISTS (SELECT 1 FROM request WHERE request.id = $8 AND request.finished_at IS NOT NULL))",
     )
     .bind(&scope.team)
     .bind(scope.principal.0)
@@ -377,5 +407,21 @@ pub(super) async fn claim_with(
     .bind(schema_digest)
     .execute(connection)
     .await?;
+    exactly_one(&done, "claim")
+}
+
+/// Puts the answer that repeats get into the place of the one that was prepared.
+pub(super) async fn answer_with(
+    connection: &mut Connection,
+    scope: &Scope,
+    answer: &Answer,
+) -> StoreResult<()> {
+    let done = sqlx::query("UPDATE claim SET body = $1 WHERE team = $2 AND principal = $3 AND key = $4")
+        .bind(answer.body.as_ref())
+        .bind(&scope.team)
+        .bind(scope.principal.0)
+        .bind(scope.key.as_str())
+        .execute(connection)
+        .await?;
     exactly_one(&done, "claim")
 }

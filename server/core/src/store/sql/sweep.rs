@@ -1,0 +1,138 @@
+//! The end of keys: what is over becomes a tombstone in place, and tombstones end too. In batches that are bounded, of
+//! which each server takes its own.
+
+use super::{
+    dialect::{Connection, SKIP_LOCKED},
+    rows::millis,
+};
+use crate::store::{Claim, Scope, StoreResult};
+use domain::time::Moment;
+use sqlx::AssertSqlSafe;
+use std::time::Duration;
+
+/// Several claims may be bound to one request; this many for each of a batch are shortened at once.
+const CLAIMS_EACH: i64 = 4;
+
+/// What a tombstone is without. Its hashes are gone, so it needs no key any more: version 0 is none.
+const SHORTENED: &str =
+    "fingerprint = $1, body_hash = $1, key_version = 0, schema_digest = NULL, command = NULL,
+                         location = NULL, etag = NULL, body = $1";
+
+/// Requests that ended before parameter 2 and may have claims to shorten, at most parameter 3.
+fn over() -> String {
+    format!(
+        "WITH over AS MATERIALIZED (
+             SELECT id FROM request WHERE finished_at IS NOT NULL AND NOT swept AND finished_at <= $2
+              ORDER BY finished_at LIMIT $3{SKIP_LOCKED})"
+    )
+}
+
+/// Shortens the claims of requests that ended a retention ago; how many rows were met, at least `limit` where more wait.
+pub(super) async fn requests(
+    connection: &mut Connection,
+    now: Moment,
+    retention: Duration,
+    limit: u32,
+) -> StoreResult<u64> {
+    let (limit, before) = (i64::from(limit), now.millis().saturating_sub(millis(retention)));
+    let nothing: &[u8] = &[];
+    let shortened = sqlx::query(AssertSqlSafe(format!(
+        "{} UPDATE claim
+               SET retired_at = (SELECT finished_at FROM request WHERE request.id = claim.request) + $4, {SHORTENED}
+             WHERE id IN (SELECT claim.id FROM over JOIN claim ON claim.request = over.id
+                           WHERE claim.retired_at IS NULL AND NOT claim.late LIMIT $5)",
+        over(),
+    )))
+    .bind(nothing)
+    .bind(before)
+    .bind(limit)
+    .bind(millis(retention))
+    .bind(limit * CLAIMS_EACH)
+    .execute(&mut *connection)
+    .await?
+    .rows_affected();
+    if shortened >= limit.unsigned_abs() * CLAIMS_EACH.unsigned_abs() {
+        // More of the same requests may wait.
+        return Ok(shortened);
+    }
+    let swept = sqlx::query(AssertSqlSafe(format!(
+        "{} UPDATE request SET swept = $1
+             WHERE id IN (SELECT id FROM over)
+               AND NOT EXISTS (SELECT 1 FROM claim WHERE claim.request = request.id
+                                  AND claim.retired_at IS NULL AND NOT claim.late)",
+        over(),
+    )))
+    .bind(true)
+    .bind(before)
+    .bind(limit)
+    .execute(connection)
+    .await?;
+    Ok(shortened.max(swept.rows_affected()))
+}
+
+/// Shortens the claims whose retention counts from themselves; how many.
+pub(super) async fn claims(
+    connection: &mut Connection,
+    now: Moment,
+    retention: Duration,
+    limit: u32,
+) -> StoreResult<u64> {
+    let nothing: &[u8] = &[];
+    let shortened = sqlx::query(AssertSqlSafe(format!(
+        "WITH over AS MATERIALIZED (
+             SELECT id FROM claim WHERE retired_at IS NULL AND (request IS NULL OR late) AND claimed_at <= $2
+              ORDER BY claimed_at LIMIT $3{SKIP_LOCKED})
+         UPDATE claim SET retired_at = claimed_at + $4, {SHORTENED} WHERE id IN (SELECT id FROM over)"
+    )))
+    .bind(nothing)
+    .bind(now.millis().saturating_sub(millis(retention)))
+    .bind(i64::from(limit))
+    .bind(millis(retention))
+    .execute(connection)
+    .await?;
+    Ok(shortened.rows_affected())
+}
+
+/// Removes tombstones that are older than `tombstones`; how many.
+pub(super) async fn tombstones(
+    connection: &mut Connection,
+    now: Moment,
+    tombstones: Duration,
+    limit: u32,
+) -> StoreResult<u64> {
+    let removed = sqlx::query(AssertSqlSafe(format!(
+        "WITH over AS MATERIALIZED (
+             SELECT id FROM claim WHERE retired_at IS NOT NULL AND retired_at <= $1
+              ORDER BY retired_at LIMIT $2{SKIP_LOCKED})
+         DELETE FROM claim WHERE id IN (SELECT id FROM over)"
+    )))
+    .bind(now.millis().saturating_sub(millis(tombstones)))
+    .bind(i64::from(limit))
+    .execute(connection)
+    .await?;
+    Ok(removed.rows_affected())
+}
+
+/// Removes this claim if its retention ended by `before`; somebody met it before the sweeper did.
+pub(super) async fn one(
+    connection: &mut Connection,
+    scope: &Scope,
+    claim: &Claim,
+    before: Moment,
+) -> StoreResult<()> {
+    // None is left where another was quicker, or the key was claimed anew.
+    sqlx::query(
+        "DELETE FROM claim
+          WHERE team = $1 AND principal = $2 AND key = $3 AND claimed_at = $4
+            AND (retired_at IS NOT NULL OR request IS NULL OR late
+                 OR EXISTS (SELECT 1 FROM request WHERE request.id = claim.request AND request.finished_at <= $5))",
+    )
+    .bind(&scope.team)
+    .bind(scope.principal.0)
+    .bind(scope.key.as_str())
+    .bind(claim.claimed_at.millis())
+    .bind(before.millis())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
