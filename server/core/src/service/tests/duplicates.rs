@@ -14,6 +14,8 @@ use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 
 const WINDOW: Duration = Duration::from_hours(1);
+/// Of two of the same moment neither is the newer one.
+const LATER: Duration = Duration::from_millis(1);
 
 async fn asking() -> (House, Arc<StandingClock>) {
     let clock = standing();
@@ -36,8 +38,9 @@ fn asked(error: &Error) -> String {
 
 #[tokio::test]
 async fn the_same_under_another_key_is_asked_and_goes_through_with_a_reason() {
-    let (house, _) = asking().await;
+    let (house, clock) = asking().await;
     let one = house.create("one").await;
+    clock.advance(LATER);
     let mut spelled = vm("two");
     spelled["parameters"] = json!({ "count": 1.0 });
     let question = house.send("k", &spelled).await.unwrap_err();
@@ -109,11 +112,13 @@ async fn a_confirmation_is_whole_or_refused_at_its_place() {
 
 #[tokio::test]
 async fn children_and_events_are_not_asked_but_marked() {
-    let (house, _) = asking().await;
+    let (house, clock) = asking().await;
     let one = house.create("one").await;
+    clock.advance(LATER);
     let mut child = vm("two");
     child["parent_id"] = json!(one);
     let two = house.send("child", &child).await.unwrap().request_id.unwrap();
+    clock.advance(LATER);
     let hook = house.ann.clone().by(Channel::Hook);
     let text = vm("three").to_string();
     let three = crate::testing::send(&house.portal, &hook, "alpha", "event", &text).await.unwrap();
