@@ -91,6 +91,10 @@ fn Frame() -> impl IntoView {
                 <Route path=path!("/requests") view=pages::requests::MyRequests ssr=SsrMode::Async/>
                 <Route path=path!("/requests/:id") view=pages::request::Request ssr=SsrMode::Async/>
                 <Route path=path!("/teams/:team/resources") view=pages::resources::Resources ssr=SsrMode::Async/>
+                <Route path=path!("/teams/:team/resources/:type/:name") view=pages::resource::ResourceIs ssr=SsrMode::Async/>
+                <Route path=path!("/teams/:team/resources/:type/:name/change") view=pages::change::Change ssr=SsrMode::Async/>
+                <Route path=path!("/teams/:team/resources/:type/:name/delete") view=pages::change::Delete ssr=SsrMode::Async/>
+                <Route path=path!("/teams/:team/resources/:type/:name/actions/:action") view=pages::change::Act ssr=SsrMode::Async/>
                 <Route path=path!("/history") view=pages::history::History ssr=SsrMode::Async/>
                 <Route path=path!("/problems/:slug") view=pages::problem::ProblemPage ssr=SsrMode::Async/>
                 <Route path=path!("/tokens") view=pages::tokens::Tokens ssr=SsrMode::Async/>

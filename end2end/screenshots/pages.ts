@@ -69,7 +69,7 @@ test("what a person meets", async ({ page, context, portal, person }) => {
     await shoot(page, name, address);
   }
   await page.goto(`/requests/${running}`);
-  await page.locator("#events").getByText("making").waitFor();
+  await page.locator("#events").getByText("create").waitFor();
   await shoot(page, "request-running");
 
   await new Form(page, true).open("vm");

@@ -21,6 +21,13 @@ export class Form {
     return this;
   }
 
+  /** Opens a fresh form about a resource. */
+  async openAt(path: string): Promise<this> {
+    await this.page.goto(path);
+    await this.ready();
+    return this;
+  }
+
   async ready(): Promise<void> {
     await expect(this.button).toBeVisible();
     if (this.scripted) {
@@ -72,6 +79,16 @@ export class Form {
 }
 
 export function isSubmission(request: Request): boolean {
-  const path = new URL(request.url()).pathname;
-  return request.method() === "POST" && (/^\/offerings\/.*\/new$/.test(path) || /^\/api\/v1\/teams\/.*\/requests$/.test(path));
+  return request.method() !== "GET" && isFormsAddress(new URL(request.url()).pathname);
+}
+
+/** Where forms are sent: by script to the API, else to their own address. */
+export function isFormsAddress(path: string): boolean {
+  const resource = "/teams/[^/]+/resources/[^/]+/[^/]+";
+  return [
+    "/offerings/[^/]+/new",
+    "/api/v1/teams/[^/]+/requests",
+    `${resource}/(change|delete)`,
+    `(/api/v1)?${resource}(/actions/[^/]+)?`,
+  ].some((address) => new RegExp(`^${address}$`).test(path));
 }

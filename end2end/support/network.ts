@@ -1,14 +1,14 @@
 // Faults of the network between the browser and the portal.
 import type { Page, Route } from "@playwright/test";
+import { isFormsAddress } from "./form";
 
-const SUBMISSIONS = (url: URL) =>
-  /^\/api\/v1\/teams\/[^/]+\/requests$/.test(url.pathname) || /^\/offerings\/[^/]+\/new$/.test(url.pathname);
+const SUBMISSIONS = (url: URL) => isFormsAddress(url.pathname);
 
 /** Handles the first `count` submissions by `fault`; the others pass. Gives the times at which they were sent. */
 export async function first(page: Page, count: number, fault: (route: Route) => Promise<void>): Promise<number[]> {
   const times: number[] = [];
   await page.route(SUBMISSIONS, async (route) => {
-    if (route.request().method() !== "POST") return route.fallback();
+    if (route.request().method() === "GET") return route.fallback();
     times.push(Date.now());
     return times.length <= count ? fault(route) : route.continue();
   });

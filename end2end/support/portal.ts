@@ -20,10 +20,18 @@ export interface Request {
   id: string;
   name: string;
   state: string;
+  action: string;
   parameters: Record<string, unknown>;
   labels: Record<string, string>;
   channel: string;
   requested_by: string;
+}
+
+/** A resource as the API shows it, as far as the tests look at it. */
+export interface Resource {
+  name: string;
+  version: number;
+  parameters: Record<string, unknown>;
 }
 
 /** An arrival as the API shows it. */
@@ -141,6 +149,40 @@ export class Api {
       body: JSON.stringify(body),
     });
     return { status: answer.status, body: (await answer.json()) as Request };
+  }
+
+  /** A keyed call on a resource, as it is now unless `etag` says otherwise; its status and body. */
+  async change(
+    method: "PATCH" | "DELETE" | "POST",
+    resource: string,
+    key: string,
+    body?: unknown,
+    etag?: string,
+  ): Promise<{ status: number; body: Request }> {
+    const path = resource.replace(/\/actions\/[^/]+$/, "");
+    const answer = await fetch(`${this.base}/api/v1${resource}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${this.token}`,
+        "idempotency-key": key,
+        "if-match": etag ?? (await this.etag(path)),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    return { status: answer.status, body: (await answer.json()) as Request };
+  }
+
+  private async etag(resource: string): Promise<string> {
+    const answer = await fetch(`${this.base}/api/v1${resource}`, { headers: { authorization: `Bearer ${this.token}` } });
+    return answer.headers.get("etag") ?? "";
+  }
+
+  /** The resource, or nothing where there is none. */
+  async resource(path: string): Promise<Resource | undefined> {
+    const answer = await fetch(`${this.base}/api/v1${path}`, { headers: { authorization: `Bearer ${this.token}` } });
+    if (answer.status === 404) return undefined;
+    return (await answer.json()) as Resource;
   }
 
   async requests(team: string): Promise<Request[]> {

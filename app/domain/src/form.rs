@@ -163,22 +163,67 @@ pub fn typed(schema: &Value, sent: impl Fn(&str) -> Option<String>) -> Object {
             parameters.insert(field.name.clone(), value);
         }
     }
-    let hidden: Vec<&str> = fields
-        .iter()
-        .filter(|field| {
-            field.visible_when.as_ref().is_some_and(|(other, value)| {
-                let standing = parameters
-                    .get(other)
-                    .or_else(|| fields.iter().find(|f| f.name == *other).and_then(|f| f.default.as_ref()));
-                standing != Some(value)
-            })
-        })
-        .map(|field| field.name.as_str())
-        .collect();
-    for name in hidden {
-        parameters.remove(name);
+    for field in fields.iter().filter(|field| hides(field, &fields, &parameters)).collect::<Vec<_>>() {
+        parameters.remove(&field.name);
     }
     parameters
+}
+
+/// What a resource's parameters become by a form that was opened with `before`.
+///
+/// Only what was touched changes: an input that still shows what stood there (which a line of text cannot always do, as
+/// line breaks get lost in it) leaves it alone, so does a field of those `kept` when it is empty, and so does everything
+/// that the form has no input for. A touched input that is empty takes the parameter away; one that does not apply any
+/// more goes with it.
+#[must_use]
+pub fn edited(
+    schema: &Value,
+    before: &Object,
+    sent: impl Fn(&str) -> Option<String>,
+    kept: impl Fn(&str) -> bool,
+) -> Object {
+    let mut after = before.clone();
+    let fields = fields(schema);
+    for field in fields.iter().filter(|field| !field.immutable) {
+        let (standing, text) = (before.get(&field.name), sent(&field.name));
+        let is_empty = text.as_deref().is_none_or(|text| text.trim().is_empty());
+        let untouched = match &field.kind {
+            FieldKind::Boolean => standing.is_none() && text.is_none(),
+            kind => {
+                let shows = standing.map(shown).unwrap_or_default();
+                as_shown(kind, &shows) == as_shown(kind, text.as_deref().unwrap_or_default())
+            }
+        };
+        if untouched || (is_empty && kept(&field.name)) {
+            continue;
+        }
+        match typed_value(field, text) {
+            Some(value) => after.insert(field.name.clone(), value),
+            None => after.remove(&field.name),
+        };
+    }
+    for field in fields.iter().filter(|field| hides(field, &fields, &after)).collect::<Vec<_>>() {
+        after.remove(&field.name);
+    }
+    after
+}
+
+/// A text as an input of this kind gives it back.
+fn as_shown(kind: &FieldKind, text: &str) -> String {
+    match kind {
+        FieldKind::Lines | FieldKind::Json => text.replace("\r\n", "\n"),
+        _ => text.replace(['\r', '\n'], ""),
+    }
+}
+
+/// Whether a field does not apply while the others have these values, or their defaults.
+fn hides(field: &Field, fields: &[Field], parameters: &Object) -> bool {
+    field.visible_when.as_ref().is_some_and(|(other, value)| {
+        let standing = parameters
+            .get(other)
+            .or_else(|| fields.iter().find(|field| field.name == *other).and_then(|f| f.default.as_ref()));
+        standing != Some(value)
+    })
 }
 
 fn typed_value(field: &Field, sent: Option<String>) -> Option<Value> {
@@ -265,6 +310,69 @@ mod tests {
             json!({"count": "three", "public": false})
         );
         assert_eq!(typed_from(&[]), json!({"public": false}));
+    }
+
+    /// The parameters after a form that shows `before` was sent with these inputs changed.
+    fn edited_with(before: &Value, changed: &[(&str, Option<&str>)]) -> Value {
+        let mut schema = schema();
+        schema["properties"]["zone"] = json!({"type": "string", "x-immutable": true});
+        schema["properties"]["key"] = json!({"type": "string"});
+        let Value::Object(before) = before else { panic!("an object") };
+        let mut sent: std::collections::BTreeMap<&str, String> = before
+            .iter()
+            .filter(|(name, value)| *name != "key" && **value != json!(false))
+            .map(|(name, value)| {
+                (name.as_str(), shown(value).replace('\n', if name == "names" { "\r\n" } else { "" }))
+            })
+            .collect();
+        for (name, text) in changed {
+            match text {
+                Some(text) => sent.insert(name, (*text).to_owned()),
+                None => sent.remove(name),
+            };
+        }
+        Value::Object(edited(&schema, before, |name| sent.get(name).cloned(), |name| name == "key"))
+    }
+
+    #[test]
+    fn a_form_that_is_sent_as_it_was_opened_changes_nothing() {
+        let before = json!({"size": "gone-from-the-list", "count": 3, "names": ["a", " b ", ""], "public": true,
+            "ratio": 0.1, "reason": "two\nlines ", "extra": {"a": [1, {"b": 2}]}, "zone": "a", "key": "secret",
+            "not-in-the-form": {"x": 1}});
+        assert_eq!(edited_with(&before, &[]), before);
+        assert_eq!(
+            edited_with(&json!({"size": "small", "public": false}), &[]),
+            json!({"size": "small", "public": false})
+        );
+        assert_eq!(edited_with(&json!({"size": "small"}), &[]), json!({"size": "small"}));
+    }
+
+    #[test]
+    fn only_what_was_touched_changes() {
+        let before = json!({"size": "small", "count": 3, "names": ["a"], "public": true, "reason": "x",
+            "extra": {"a": 1, "b": 2}, "zone": "a", "key": "secret"});
+        for (changed, name, value) in [
+            (vec![("count", Some("4"))], "count", json!(4)),
+            (vec![("count", Some(" "))], "count", Value::Null),
+            (vec![("count", Some("four"))], "count", json!("four")),
+            (vec![("size", Some("large"))], "size", json!("large")),
+            (vec![("names", Some("a\r\nb"))], "names", json!(["a", "b"])),
+            (vec![("extra", Some("{\"a\": 1}"))], "extra", json!({"a": 1})),
+            (vec![("key", Some("new"))], "key", json!("new")),
+            (vec![("ratio", Some("0.5"))], "ratio", json!(0.5)),
+            (vec![("zone", Some("b"))], "zone", json!("a")),
+        ] {
+            let mut meant = before.clone();
+            meant[name] = value;
+            assert_eq!(edited_with(&before, &changed), crate::json::without_nulls(meant), "{changed:?}");
+        }
+        let hidden = json!({"size": "small", "count": 3, "names": ["a"], "public": false, "extra": {"a": 1, "b": 2},
+            "zone": "a", "key": "secret"});
+        assert_eq!(
+            edited_with(&before, &[("public", None)]),
+            hidden,
+            "what does not apply any more goes too"
+        );
     }
 
     #[test]

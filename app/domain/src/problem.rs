@@ -189,6 +189,15 @@ pub struct Versions {
     pub parameters: Object,
 }
 
+impl Versions {
+    /// Whether both are versions of one life of the resource, and not of another that has its name by now.
+    #[must_use]
+    pub fn one_life(&self) -> bool {
+        let life = |tag: &str| tag.trim_matches('"').split_once('.').map(|(life, _)| life.to_owned());
+        life(&self.yours).is_some() && life(&self.yours) == life(&self.current)
+    }
+}
+
 impl Problem {
     /// The problem's slug: the last part of its type.
     #[must_use]
@@ -201,6 +210,16 @@ impl Problem {
 mod tests {
     use super::*;
     use std::collections::HashSet;
+
+    #[test]
+    fn versions_of_another_life_are_told_apart() {
+        let one_life = |yours: &str, current: &str| {
+            let (yours, current) = (yours.to_owned(), current.to_owned());
+            Versions { yours, current, parameters: Object::new() }.one_life()
+        };
+        assert!(one_life("\"a.1\"", "\"a.2\""));
+        assert!(!one_life("\"a.1\"", "\"b.1\"") && !one_life("none", "none") && !one_life("", ""));
+    }
 
     #[test]
     fn every_problem_has_a_slug_of_its_own() {

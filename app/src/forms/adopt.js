@@ -9,7 +9,7 @@
       try {
         var id = new URLSearchParams(location.search).get("resume");
         var form = id && JSON.parse(sessionStorage.getItem("keyturn.form." + id));
-        if (form && form.user === field.dataset.user && form.offering === field.dataset.offering) field.value = id;
+        if (form && form.user === field.dataset.user && form.path === path) field.value = id;
       } catch (error) { /* Nothing readable is kept: the page's own ID stands. */ }
     }
   }

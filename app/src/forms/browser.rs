@@ -3,6 +3,7 @@
 use super::{
     outgoing::Values,
     reply::{HttpAnswer, Reply},
+    subject::{Call, Method},
 };
 use gloo_net::http::Request;
 use leptos::prelude::{set_timeout_with_handle, window};
@@ -39,23 +40,33 @@ pub(crate) fn fresh_id() -> String {
 }
 
 /// Sends one try of the form that was opened for this user.
-pub(crate) async fn send(address: &str, user: &str, id: &str, body: String) -> Reply {
-    try_send(address, user, id, body).await.unwrap_or(Reply::Lost)
+pub(crate) async fn send(call: Call, user: &str, id: &str) -> Reply {
+    try_send(call, user, id).await.unwrap_or(Reply::Lost)
 }
 
-async fn try_send(address: &str, user: &str, id: &str, body: String) -> Result<Reply, gloo_net::Error> {
+async fn try_send(call: Call, user: &str, id: &str) -> Result<Reply, gloo_net::Error> {
     let Ok(controller) = AbortController::new() else {
         return Ok(Reply::Lost);
     };
     let signal = controller.signal();
     let timeout = set_timeout_with_handle(move || controller.abort(), TRY_TIMEOUT);
-    let request = Request::post(address)
+    let request = match call.method {
+        Method::Post => Request::post(&call.address),
+        Method::Patch => Request::patch(&call.address),
+        Method::Delete => Request::delete(&call.address),
+    };
+    let mut request = request
         .header("Idempotency-Key", id)
         .header("Keyturn-Page-Of", user)
-        .header("Content-Type", "application/json")
         .header("Accept", "application/json")
-        .abort_signal(Some(&signal))
-        .body(body)?;
+        .abort_signal(Some(&signal));
+    if let Some(etag) = &call.if_match {
+        request = request.header("If-Match", etag);
+    }
+    let request = match call.body {
+        Some(body) => request.header("Content-Type", "application/json").body(body)?,
+        None => request.build()?,
+    };
     let response = request.send().await?;
     let text = response.text().await?;
     if let Ok(timeout) = timeout {
@@ -84,7 +95,7 @@ pub(crate) fn typed(form: &HtmlFormElement) -> Values {
             values.insert(field, text);
         }
     }
-    for own in ["request_id", "sealed", "fresh_id"] {
+    for own in ["request_id", "sealed", "fresh_id", "duplicate_reason"] {
         values.remove(own);
     }
     values

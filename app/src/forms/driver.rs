@@ -5,22 +5,18 @@ use super::{
     fields::input_id,
     kept::{Kept, place},
     machine::{Effect, Event, Machine},
-    outgoing::{self, Values},
-};
-use domain::{
-    problem::{FieldError, Problem, ProblemKind},
-    view::OfferingView,
+    outgoing::Values,
+    subject::{Call, ETAG, Subject, confirmation},
 };
 use leptos::{ev, html, prelude::*, task::spawn_local};
-use serde_json::{Value, json};
 use wasm_bindgen::JsCast;
 use web_sys::{HtmlElement, HtmlFormElement, HtmlInputElement, HtmlSelectElement, HtmlTextAreaElement};
 
-/// What a form is about and does not change while it is open.
+/// What does not change while a form is open.
 #[derive(Debug, Clone)]
-pub(crate) struct Subject {
-    /// What is requested.
-    pub(crate) offering: OfferingView,
+pub(crate) struct Opened {
+    /// What it is about.
+    pub(crate) subject: Subject,
     /// Who fills it in.
     pub(crate) user: String,
     /// An ID for sending it as something new, made with the page.
@@ -32,20 +28,20 @@ pub(crate) struct Subject {
 /// One opened form in a browser.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Driver {
-    pub(crate) subject: StoredValue<Subject>,
+    pub(crate) opened: StoredValue<Opened>,
     pub(crate) machine: RwSignal<Machine>,
     /// What is typed.
     pub(crate) values: RwSignal<Values>,
     pub(crate) form: NodeRef<html::Form>,
     pub(crate) summary: NodeRef<html::Div>,
-    /// What the tries send: the team and the body, as they were when the person asked.
-    sending: StoredValue<(String, String)>,
+    /// What the tries send, as it was when the person asked.
+    sending: StoredValue<Call>,
 }
 
 impl Driver {
-    pub(crate) fn new(subject: Subject, machine: Machine, values: Values) -> Self {
+    pub(crate) fn new(opened: Opened, machine: Machine, values: Values) -> Self {
         Self {
-            subject: StoredValue::new(subject),
+            opened: StoredValue::new(opened),
             machine: RwSignal::new(machine),
             values: RwSignal::new(values),
             form: NodeRef::new(),
@@ -74,9 +70,9 @@ impl Driver {
     pub(crate) fn submit(self) {
         self.read();
         let values = self.values.get_untracked();
-        match self.subject.with_value(|subject| outgoing::body(&subject.offering, &values)) {
+        match self.opened.with_value(|opened| opened.subject.body(&values)) {
             Ok(_) => self.dispatch(Event::Submit { now: browser::now() }),
-            Err(errors) => self.dispatch(Event::Unfit { problem: unfit(errors) }),
+            Err(problem) => self.dispatch(Event::Unfit { problem }),
         }
     }
 
@@ -88,6 +84,11 @@ impl Driver {
     /// The person chose to request it although it looks like a duplicate.
     pub(crate) fn submit_anyway(self, reason: String) {
         self.dispatch(Event::Anyway { reason, now: browser::now() });
+    }
+
+    /// The person chose to send it although the resource has changed meanwhile.
+    pub(crate) fn submit_on_top(self) {
+        self.dispatch(Event::OnTop { now: browser::now() });
     }
 
     /// Something was typed.
@@ -111,6 +112,13 @@ impl Driver {
             Effect::Send { turn } => self.send(turn),
             Effect::Wait { turn, time } => set_timeout(move || self.dispatch(Event::WaitOver { turn }), time),
             Effect::TakeId => self.take_id(),
+            Effect::TakeVersion { etag } => {
+                if let Some(Some(form)) = self.form.try_get_untracked()
+                    && let Some(input) = hidden(&form, ETAG)
+                {
+                    input.set_value(&etag);
+                }
+            }
             Effect::Focus => request_animation_frame(move || {
                 if let Some(Some(summary)) = self.summary.try_get_untracked() {
                     focus(&summary);
@@ -122,16 +130,15 @@ impl Driver {
     }
 
     fn send(self, turn: u32) {
-        let Some((team, body)) = self.sending.try_get_value() else {
+        let Some(call) = self.sending.try_get_value() else {
             return;
         };
         let Some(id) = self.machine.try_with_untracked(|machine| machine.id().to_owned()) else {
             return;
         };
-        let user = self.subject.with_value(|subject| subject.user.clone());
+        let user = self.opened.with_value(|opened| opened.user.clone());
         spawn_local(async move {
-            let address = format!("/api/v1/teams/{}/requests", crate::address::encode(&team));
-            let reply = browser::send(&address, &user, &id, body).await;
+            let reply = browser::send(call, &user, &id).await;
             self.dispatch(Event::Answered { turn, reply, now: browser::now(), random: browser::random() });
         });
     }
@@ -139,18 +146,12 @@ impl Driver {
     fn take_values(self) {
         self.read();
         let values = self.values.get_untracked();
-        let team = values.get("team").cloned().unwrap_or_default();
-        let body = self.subject.with_value(|subject| outgoing::body(&subject.offering, &values));
-        let mut body = body.unwrap_or_default();
-        self.machine.with_untracked(|machine| {
-            if let Some(confirmed) = machine.confirmation() {
-                body.insert(
-                    "confirm_duplicate".into(),
-                    json!({"of": confirmed.of, "reason": confirmed.reason}),
-                );
-            }
+        let confirmed = self.machine.with_untracked(|machine| {
+            machine.confirmation().map(|confirmed| confirmation(&confirmed.of, &confirmed.reason))
         });
-        self.sending.set_value((team, Value::Object(body).to_string()));
+        // What does not fit was told before; a try of it would only be refused.
+        let call = self.opened.with_value(|opened| opened.subject.call(&values, confirmed));
+        self.sending.set_value(call.unwrap_or_default());
     }
 
     fn read(self) {
@@ -160,11 +161,11 @@ impl Driver {
     }
 
     fn keep(self) {
-        self.subject.with_value(|subject| {
+        self.opened.with_value(|opened| {
             self.machine.with_untracked(|machine| {
                 let kept = self
                     .values
-                    .with_untracked(|values| Kept::of(machine, &subject.offering, &subject.user, values));
+                    .with_untracked(|values| Kept::of(machine, &opened.subject, &opened.user, values));
                 if let Ok(text) = serde_json::to_string(&kept) {
                     browser::keep(&place(machine.id()), &text);
                 }
@@ -179,7 +180,7 @@ impl Driver {
     }
 
     fn path(self) -> String {
-        self.subject.with_value(|subject| format!("/offerings/{}/new", subject.offering.id))
+        self.opened.with_value(|opened| opened.subject.path())
     }
 
     /// Finds the form's ID once the address bar shows this form: the router changes it after the page is made.
@@ -192,20 +193,19 @@ impl Driver {
             request_animation_frame(move || self.settle());
             return;
         };
-        let subject = self.subject.get_value();
-        if subject.brought_back {
+        let opened = self.opened.get_value();
+        if opened.brought_back {
             self.take_id();
             self.read();
             self.keep();
         } else {
             let read = |id: &str| {
-                browser::recall(&place(id))
-                    .and_then(|text| Kept::read(&text, &subject.offering, &subject.user))
+                browser::recall(&place(id)).and_then(|text| Kept::read(&text, &opened.subject, &opened.user))
             };
             let resumed = browser::query("resume").filter(|id| read(id).is_some());
             let id = browser::id_of_entry(&path)
                 .or(resumed)
-                .or_else(|| hidden_id(&form).map(|input| input.value()));
+                .or_else(|| hidden(&form, "request_id").map(|input| input.value()));
             let id = id.unwrap_or_else(browser::fresh_id);
             let kept = read(&id);
             if let Some(kept) = &kept {
@@ -223,26 +223,11 @@ impl Driver {
             return;
         };
         if let Some(Some(form)) = self.form.try_get_untracked()
-            && let Some(input) = hidden_id(&form)
+            && let Some(input) = hidden(&form, "request_id")
         {
             input.set_value(&id);
         }
         browser::set_id_of_entry(&self.path(), &id);
-    }
-}
-
-fn unfit(errors: Vec<FieldError>) -> Problem {
-    let kind = ProblemKind::InvalidParameters;
-    Problem {
-        kind: format!("/problems/{}", kind.slug()),
-        title: kind.title().to_owned(),
-        status: 422,
-        detail: "Nothing was sent. Correct what is marked.".to_owned(),
-        errors,
-        differs: Vec::new(),
-        request: None,
-        versions: None,
-        earlier: None,
     }
 }
 
@@ -259,8 +244,8 @@ fn focus(element: &web_sys::Element) {
     }
 }
 
-fn hidden_id(form: &HtmlFormElement) -> Option<HtmlInputElement> {
-    form.elements().named_item("request_id")?.dyn_into().ok()
+fn hidden(form: &HtmlFormElement, field: &str) -> Option<HtmlInputElement> {
+    form.elements().named_item(field)?.dyn_into().ok()
 }
 
 /// Puts kept values back, except where something else was typed since the page came.

@@ -18,6 +18,10 @@ pub struct Around {
     pub values: Values,
     /// What is wrong, by field.
     pub misfits: Signal<Misfits>,
+    /// Whether nothing was typed yet, so that a box with a default stands as that says.
+    pub fresh: bool,
+    /// Whether an input without a value shows the default.
+    pub defaults: bool,
 }
 
 /// The `id` of the input of a field.
@@ -82,10 +86,12 @@ pub fn parameter(
     if field.kind == FieldKind::Boolean {
         let default = field.default == Some(serde_json::Value::Bool(true));
         // An unticked box is not sent, so its absence means "no" once anything was sent at all.
-        let checked = if around.values.is_empty() { default } else { standing.is_some() };
+        let checked = if around.fresh { default } else { standing.is_some() };
         return tick(field, name, checked, help, misfits, hidden);
     }
-    let text = standing.or_else(|| field.default.as_ref().map(shown)).unwrap_or_default();
+    let text = standing
+        .or_else(|| field.default.as_ref().filter(|_| around.defaults).map(shown))
+        .unwrap_or_default();
     let (id, describes) = (input_id(&name), described_by(&name, help.is_some()));
     let input = input(field, name.clone(), text, required, secret, Tied { id, describes, misfits, hidden });
     view! {
@@ -122,15 +128,20 @@ fn input(field: &Field, name: String, text: String, required: bool, secret: bool
     let wrong = invalid(misfits, &name);
     match &field.kind {
         FieldKind::Choice(options) => {
+            let known = options.iter().any(|option| shown(option) == text);
             let options = options.iter().map(shown).map(|option| {
                 let selected = option == text;
                 view! { <option value=option.clone() selected=selected>{option.clone()}</option> }
+            });
+            // What stood there before the choice was narrowed.
+            let other = (!text.is_empty() && !known).then(|| {
+                view! { <option value=text.clone() selected=true>{text.clone()}</option> }
             });
             let free = field.default.is_none() && (!required || text.is_empty());
             let empty = free.then(|| view! { <option value="">"Choose"</option> });
             view! {
                 <select id=id name=name required=required disabled=hidden aria-invalid=wrong aria-describedby=describes>
-                    {empty} {options.collect_view()}
+                    {empty} {other} {options.collect_view()}
                 </select>
             }
             .into_any()

@@ -1,11 +1,7 @@
 //! What the browser keeps of an opened form, so that a reload, Back and a login in between bring it back: in the tab's
 //! own storage, under the form's ID, for the person who filled it in, without secrets.
 
-use super::{
-    machine::Machine,
-    outgoing::{Values, is_secret},
-};
-use domain::view::OfferingView;
+use super::{machine::Machine, outgoing::Values, subject::Subject};
 use serde::{Deserialize, Serialize};
 
 /// One kept form.
@@ -13,8 +9,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Kept {
     /// Who filled it in.
     pub(crate) user: String,
-    /// The offering it belongs to.
-    pub(crate) offering: String,
+    /// The address of the form.
+    pub(crate) path: String,
     /// Whether it was sent and nobody can tell yet whether it arrived.
     pub(crate) sent: bool,
     /// The request it led to.
@@ -25,12 +21,12 @@ pub(crate) struct Kept {
 
 impl Kept {
     /// What is worth keeping now.
-    pub(crate) fn of(machine: &Machine, offering: &OfferingView, user: &str, values: &Values) -> Self {
+    pub(crate) fn of(machine: &Machine, subject: &Subject, user: &str, values: &Values) -> Self {
         let open =
-            |field: &str| field.strip_prefix("p.").is_none_or(|parameter| !is_secret(offering, parameter));
+            |field: &str| field.strip_prefix("p.").is_none_or(|parameter| !subject.is_secret(parameter));
         Self {
             user: user.to_owned(),
-            offering: offering.id.to_string(),
+            path: subject.path(),
             sent: machine.may_have_arrived(),
             request: machine.request().map(str::to_owned),
             values: values
@@ -41,10 +37,10 @@ impl Kept {
         }
     }
 
-    /// Reads a kept form back for this person and offering; another's is not shown.
-    pub(crate) fn read(text: &str, offering: &OfferingView, user: &str) -> Option<Self> {
+    /// Reads a kept form back for this person and address; another's is not shown.
+    pub(crate) fn read(text: &str, subject: &Subject, user: &str) -> Option<Self> {
         let kept: Self = serde_json::from_str(text).ok()?;
-        (kept.user == user && kept.offering == offering.id.as_str()).then_some(kept)
+        (kept.user == user && kept.path == subject.path()).then_some(kept)
     }
 }
 
@@ -58,25 +54,25 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn offering() -> OfferingView {
-        serde_json::from_value(json!({
+    fn subject() -> Subject {
+        let offering = serde_json::from_value(json!({
             "id": "vm", "title": "VM", "description": "", "category": "c", "version": "1", "resource_type": "vm",
             "parameters": {"properties": {"key": {"format": "password"}, "size": {}}},
             "guard": {"max_tries": 3, "timeout_seconds": 60}, "available": true
-        }))
-        .unwrap()
+        }));
+        Subject::create(offering.unwrap())
     }
 
     #[test]
     fn a_kept_form_comes_back_for_the_same_person_without_secrets() {
         let values = [("name", "one"), ("p.size", "small"), ("p.key", "hush")];
         let values: Values = values.map(|(field, text)| (field.into(), text.into())).into();
-        let kept = Kept::of(&Machine::open("id".into(), true, None), &offering(), "ann", &values);
+        let kept = Kept::of(&Machine::open("id".into(), true, None), &subject(), "ann", &values);
         assert!(kept.sent && !kept.values.contains_key("p.key"));
         let text = serde_json::to_string(&kept).unwrap();
         assert!(!text.contains("hush"));
-        assert_eq!(Kept::read(&text, &offering(), "ann"), Some(kept));
-        assert_eq!(Kept::read(&text, &offering(), "bob"), None);
-        assert_eq!(Kept::read("{", &offering(), "ann"), None);
+        assert_eq!(Kept::read(&text, &subject(), "ann"), Some(kept));
+        assert_eq!(Kept::read(&text, &subject(), "bob"), None);
+        assert_eq!(Kept::read("{", &subject(), "ann"), None);
     }
 }

@@ -53,6 +53,11 @@ pub enum Event {
         /// When.
         now: u64,
     },
+    /// The person chose to send the form although the resource has changed since it was opened.
+    OnTop {
+        /// When.
+        now: u64,
+    },
     /// The browser showed the page again out of its back/forward cache.
     ShownAgain,
 }
@@ -78,6 +83,11 @@ pub enum Effect {
     },
     /// Put the ID into the page and the history entry.
     TakeId,
+    /// Put the version that the resource has now into the page.
+    TakeVersion {
+        /// Its `ETag`.
+        etag: String,
+    },
     /// Move to what happened: the message, the choice.
     Focus,
     /// Go to the request's page.
@@ -105,6 +115,8 @@ pub enum Question {
     Reused(Problem),
     /// The same thing was requested a short while ago.
     Duplicate(Problem),
+    /// The resource has changed since the form was opened.
+    Conflict(Problem),
 }
 
 /// Where the form stands.
@@ -255,6 +267,17 @@ impl Machine {
                 self.confirmation = Some(Confirmation { of: earlier.id.to_string(), reason });
                 self.begin(now)
             }
+            Event::OnTop { now } => {
+                let Phase::Asked(Question::Conflict(problem)) = &self.phase else {
+                    return Vec::new();
+                };
+                let Some(versions) = problem.versions.as_ref().filter(|versions| versions.one_life()) else {
+                    return Vec::new();
+                };
+                let mut effects = vec![Effect::TakeVersion { etag: versions.current.clone() }];
+                effects.extend(self.begin(now));
+                effects
+            }
             Event::WaitOver { turn } if turn == self.turn && self.phase == Phase::Sending => {
                 self.turn += 1;
                 vec![Effect::Send { turn: self.turn }]
@@ -332,6 +355,7 @@ impl Machine {
         self.phase = match kind {
             Some(ProblemKind::KeyReused | ProblemKind::KeyExpired) => Phase::Asked(Question::Reused(problem)),
             Some(ProblemKind::SuspectedDuplicate) => Phase::Asked(Question::Duplicate(problem)),
+            Some(ProblemKind::PreconditionFailed) => Phase::Asked(Question::Conflict(problem)),
             _ => Phase::Refused { problem, doubtful: false },
         };
         // The portal looks the key up before it says these, so it is known what became of the earlier tries.
@@ -360,6 +384,8 @@ fn comes_after_the_look_up(kind: ProblemKind) -> bool {
         ProblemKind::KeyReused
             | ProblemKind::KeyExpired
             | ProblemKind::SuspectedDuplicate
+            | ProblemKind::PreconditionFailed
+            | ProblemKind::PreconditionRequired
             | ProblemKind::InvalidParameters
             | ProblemKind::NameTaken
             | ProblemKind::DeletionInProgress

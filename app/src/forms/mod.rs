@@ -3,14 +3,17 @@
 //! What happens next is decided in `machine`, without a browser; `driver` carries it out in one.
 
 mod browser;
+mod conflict;
 mod driver;
 pub mod fields;
 mod kept;
 pub mod machine;
 mod notes;
 pub mod outgoing;
+pub mod parts;
 mod pattern;
 pub mod reply;
+pub mod subject;
 pub mod view;
 
 pub use view::RequestForm;

@@ -1,18 +1,20 @@
 //! What the form says above its fields: a refusal, a doubt, a choice.
 
 use super::{
+    conflict::conflict,
     driver::{Driver, focus_field},
     fields::input_id,
     machine::{Phase, Question},
-    outgoing::{field_of, parameter_field},
+    outgoing::parameter_field,
 };
+use crate::components::{moment::When, state::State};
 use domain::problem::Problem;
 use leptos::prelude::*;
 
 /// What the form says above its fields.
-pub(crate) fn note(phase: &Phase, driver: Driver, offering: &str, scripted: RwSignal<bool>) -> AnyView {
+pub(crate) fn note(phase: &Phase, driver: Driver, scripted: RwSignal<bool>) -> AnyView {
     match phase {
-        Phase::Ready | Phase::Sending | Phase::Leaving => sent_before(driver, offering),
+        Phase::Ready | Phase::Sending | Phase::Leaving => sent_before(driver),
         Phase::OutcomeUnknown { said } => view! {
             <section class="note caution" aria-labelledby="unknown-title">
                 <h2 id="unknown-title">"The outcome is not known yet"</h2>
@@ -27,14 +29,16 @@ pub(crate) fn note(phase: &Phase, driver: Driver, offering: &str, scripted: RwSi
         .into_any(),
         Phase::Refused { problem, doubtful } => refused(problem, *doubtful, driver),
         Phase::Asked(Question::Reused(problem)) => reused(problem, driver, scripted),
-        Phase::Asked(Question::Duplicate(problem)) => duplicate(problem, driver),
+        Phase::Asked(Question::Duplicate(problem)) => duplicate(problem, driver, scripted),
+        Phase::Asked(Question::Conflict(problem)) => conflict(problem, driver, scripted),
     }
 }
 
-fn sent_before(driver: Driver, offering: &str) -> AnyView {
+fn sent_before(driver: Driver) -> AnyView {
     let request = driver.machine.read().request().map(str::to_owned);
     // An address of its own: a link to the very same address would lead to this history entry, with this form's ID.
-    let fresh = format!("/offerings/{offering}/new?after={}", driver.machine.read().id());
+    let path = driver.opened.with_value(|opened| opened.subject.path());
+    let fresh = format!("{path}?after={}", driver.machine.read().id());
     request
         .map(|request| {
             view! {
@@ -53,7 +57,7 @@ fn sent_before(driver: Driver, offering: &str) -> AnyView {
 fn refused(problem: &Problem, doubtful: bool, driver: Driver) -> AnyView {
     let errors = problem.errors.iter().map(|error| {
         let detail = error.detail.clone();
-        match field_of(&error.pointer) {
+        match driver.opened.with_value(|opened| opened.subject.field_of(&error.pointer)) {
             Some(field) => {
                 let label = title(&field, driver);
                 view! {
@@ -122,12 +126,9 @@ fn title(field: &str, driver: Driver) -> String {
         ("team", _) => "Team".to_owned(),
         ("labels", _) => "Labels".to_owned(),
         ("correlation_id", _) => "Correlation ID".to_owned(),
+        ("confirm", _) => "The resource's name".to_owned(),
         (other, None) => other.to_owned(),
-        (_, Some(parameter)) => driver.subject.with_value(|subject| {
-            let fields = domain::form::fields(&subject.offering.parameters);
-            let known = fields.into_iter().find(|field| field.name == parameter);
-            known.map_or_else(|| parameter.to_owned(), |field| field.title)
-        }),
+        (_, Some(parameter)) => driver.opened.with_value(|opened| opened.subject.title(parameter)),
     }
 }
 
@@ -165,24 +166,64 @@ fn reused(problem: &Problem, driver: Driver, scripted: RwSignal<bool>) -> AnyVie
     .into_any()
 }
 
-fn duplicate(problem: &Problem, driver: Driver) -> AnyView {
+fn duplicate(problem: &Problem, driver: Driver, scripted: RwSignal<bool>) -> AnyView {
     let reason = RwSignal::new(String::new());
+    let able = move || !reason.read().trim().is_empty() && driver.machine.read().is_ready();
     view! {
         <section class="note caution" aria-labelledby="duplicate-title">
             <h2 id="duplicate-title">{problem.title.clone()}</h2>
-            <p>{problem.detail.clone()}</p>
+            <p>
+                "Your team asked for the same a short while ago, perhaps under another name. Nothing was changed now. "
+                "Open the earlier request, or say why another one is wanted and request it anyway."
+            </p>
+            {problem.earlier.as_ref().map(|earlier| {
+                let (name, by, at) = (earlier.name.to_string(), earlier.requested_by.clone(), earlier.created_at);
+                let state = earlier.state;
+                view! { <p>"The earlier one: " <strong>{name}</strong> ", by " {by} ", " <When at/> " " <State state/></p> }
+            })}
             {earlier(problem)}
             <div class="field">
                 <label for="duplicate-reason">"Why another one is wanted"</label>
-                <input type="text" id="duplicate-reason" autocomplete="off" bind:value=reason/>
+                <input
+                    type="text" id="duplicate-reason" name="duplicate_reason" autocomplete="off" maxlength="500"
+                    bind:value=reason
+                />
             </div>
-            <button
-                type="button" disabled=move || reason.read().trim().is_empty() || !driver.machine.read().is_ready()
-                on:click=move |_| driver.submit_anyway(reason.get_untracked())
-            >
-                "Request anyway"
-            </button>
+            {move || scripted.get().then(|| view! {
+                <button
+                    type="button" disabled=move || !able() on:click=move |_| driver.submit_anyway(reason.get_untracked())
+                >
+                    "Request anyway"
+                </button>
+            })}
         </section>
     }
     .into_any()
+}
+
+/// Without script the answers to a question are buttons that send the form. They stand after the main button, so that
+/// Enter never means one of them.
+pub(crate) fn plain_answers(phase: &Phase, driver: Driver) -> Option<AnyView> {
+    let Phase::Asked(question) = phase else { return None };
+    match question {
+        Question::Reused(_) => {
+            let fresh_id = driver.opened.with_value(|opened| opened.fresh_id.clone());
+            Some(
+                view! { <button type="submit" name="fresh_id" value=fresh_id>"Send as a new request"</button> }
+                    .into_any(),
+            )
+        }
+        Question::Duplicate(problem) => problem.request.as_ref().map(|link| {
+            let of = link.id.to_string();
+            view! { <button type="submit" name="duplicate_of" value=of>"Request anyway"</button> }.into_any()
+        }),
+        Question::Conflict(problem) => {
+            let versions = problem.versions.as_ref().filter(|versions| versions.one_life());
+            versions.map(|versions| {
+                let now = versions.current.clone();
+                view! { <button type="submit" name="on_top_of" value=now>"Send it all the same"</button> }
+                    .into_any()
+            })
+        }
+    }
 }

@@ -11,7 +11,8 @@ use domain::{
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// What is typed, by field: `team`, `name`, `labels`, `correlation_id`, `p.<parameter>`.
+/// What is typed, by field: `team`, `name`, `labels`, `correlation_id`, `p.<parameter>`, and what a form holds about the
+/// resource that it changes.
 pub type Values = BTreeMap<String, String>;
 
 /// The field that holds a parameter.
@@ -80,10 +81,10 @@ pub fn field_of(pointer: &str) -> Option<String> {
     }
 }
 
-/// Whether the offering takes this parameter as a secret: never kept, never shown again.
+/// Whether this schema takes the parameter as a secret: never kept, never shown again.
 #[must_use]
-pub fn is_secret(offering: &OfferingView, parameter: &str) -> bool {
-    let property = offering.parameters.get("properties").and_then(|properties| properties.get(parameter));
+pub fn is_secret(schema: &Value, parameter: &str) -> bool {
+    let property = schema.get("properties").and_then(|properties| properties.get(parameter));
     property.is_some_and(|property| {
         property.get("writeOnly") == Some(&Value::Bool(true))
             || property.get("format").and_then(Value::as_str) == Some("password")
@@ -142,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_write_only_parameter_is_a_secret() {
-        assert!(is_secret(&offering(), "key"));
-        assert!(!is_secret(&offering(), "count"));
+        assert!(is_secret(&offering().parameters, "key"));
+        assert!(!is_secret(&offering().parameters, "count"));
     }
 }

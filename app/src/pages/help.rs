@@ -22,6 +22,10 @@ pub fn Help() -> impl IntoView {
             <li>"Every form you open has one request ID. Clicking twice, reloading, going back and trying again all use it."</li>
             <li>"If no answer arrives, the form says that the outcome is not known, and “Check again” finds it out."</li>
             <li>"A refusal changes nothing: what you typed stays, the reason stands at its field, and you can send again."</li>
+            <li>
+                "A form that changes something knows how it stood when you opened it. If somebody changed it since, you see "
+                "both and choose; nothing is overwritten unseen."
+            </li>
             <li>"If your session ends, nothing runs. After the login you find the filled form again."</li>
         </ul>
         <h2>"In a script"</h2>

@@ -1,6 +1,7 @@
 //! One file for each screen, named after its address.
 
 pub mod catalog;
+pub mod change;
 pub mod help;
 pub mod history;
 pub mod login;
@@ -9,6 +10,7 @@ pub mod not_found;
 pub mod problem;
 pub mod request;
 pub mod requests;
+pub mod resource;
 pub mod resources;
 pub mod setup;
 pub mod tokens;

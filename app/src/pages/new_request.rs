@@ -14,7 +14,7 @@ pub fn NewRequest() -> impl IntoView {
     let opening = Resource::new_blocking(move || params.read().get("id").unwrap_or_default(), open_form);
     load(opening, move |opening| {
         let team = query.with_untracked(|query| query.get("team"));
-        let offering = &opening.offering;
+        let offering = &opening.subject.offering;
         let (title, description, available) =
             (offering.title.clone(), offering.description.clone(), offering.available);
         view! {

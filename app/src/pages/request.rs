@@ -16,7 +16,7 @@ use crate::{
     },
     rpc::requests::{RequestPage, see_request},
 };
-use domain::{state::RequestState, view::RequestView};
+use domain::{action::Kind, state::RequestState, view::RequestView};
 use history::History;
 use leptos::prelude::*;
 use leptos_meta::Title;
@@ -35,6 +35,7 @@ pub fn Request() -> impl IntoView {
 #[component]
 fn Live(page: RequestPage) -> impl IntoView {
     let name = page.request.name.to_string();
+    let action = page.request.action.clone();
     let flash = page.flash.clone();
     let page = RwSignal::new(page);
     live::follow(page);
@@ -45,7 +46,7 @@ fn Live(page: RequestPage) -> impl IntoView {
         <Title text=format!("Request {name}")/>
         <nav class="crumbs" aria-label="Where this is"><a href="/requests">"My requests"</a></nav>
         <h1>"Request: " {name}</h1>
-        <Repeated/>
+        <Repeated action=action/>
         <Said flash/>
         <div class="standing" role="status">
             <p>{move || view! { <State state=state.get()/> }} " " {move || meaning(state.get())}</p>
@@ -74,21 +75,25 @@ fn Live(page: RequestPage) -> impl IntoView {
 
 /// Says that the page is the first result of something sent before.
 #[component]
-fn Repeated() -> impl IntoView {
+fn Repeated(action: String) -> impl IntoView {
     let query = use_query_map();
     let (repeat, existing) =
         query.with_untracked(|query| (query.get("repeat").is_some(), query.get("existing").is_some()));
+    let was_there = match Kind::of(&action) {
+        Kind::Delete => {
+            "It was deleted before, just as you asked. Here is the request that did it. Nothing was done twice."
+        }
+        _ => {
+            "This is there already, just as you asked for it. Here is the request that made it. Nothing was made twice."
+        }
+    };
     view! {
         {repeat.then(|| view! {
             <p class="note" id="repeat">
                 "This was sent before. Here is its first result: one request, however often it was sent. Nothing was made twice."
             </p>
         })}
-        {existing.then(|| view! {
-            <p class="note" id="existing">
-                "This is there already, just as you asked for it. Here is the request that made it. Nothing was made twice."
-            </p>
-        })}
+        {existing.then(|| view! { <p class="note" id="existing">{was_there}</p> })}
     }
 }
 
@@ -97,7 +102,8 @@ fn Outcome(request: RequestView, reveal: bool) -> impl IntoView {
     let succeeded = request.state == RequestState::Succeeded;
     let (team, kind, name) =
         (request.team.to_string(), request.resource_type.to_string(), request.name.to_string());
-    let resource = format!("/teams/{team}/resources#{kind}-{name}");
+    let resource = format!("/teams/{team}/resources/{kind}/{name}");
+    let is_there = succeeded && Kind::of(&request.action) != Kind::Delete;
     let nothing = request.outputs.is_empty() && (request.secret_outputs.is_empty() || !succeeded);
     let secrets = request.secret_outputs.into_iter().filter(|_| succeeded).map(|output| {
         view! { <Secret team=team.clone() kind=kind.clone() resource=name.clone() output may=reveal/> }
@@ -111,7 +117,7 @@ fn Outcome(request: RequestView, reveal: bool) -> impl IntoView {
         })}
         <Members members=request.outputs/>
         <dl class="facts">{secrets}</dl>
-        {succeeded.then(|| view! { <p><a href=resource>"Open the resource"</a></p> })}
+        {is_there.then(|| view! { <p><a href=resource>"Open the resource"</a></p> })}
     }
 }
 
@@ -122,8 +128,10 @@ fn Facts(request: RequestView) -> impl IntoView {
         .into_iter()
         .map(|(key, value)| view! { <li><code>{format!("{key}:{value}")}</code></li> });
     let labels = labels.collect_view();
+    // Of an update all parameters would hide the few that were asked to change.
+    let asked = request.patch.unwrap_or(request.parameters);
     view! {
-        <Members members=request.parameters/>
+        <Members members=asked/>
         <dl class="facts">
             <div>
                 <dt>"Offering"</dt>

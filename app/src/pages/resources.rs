@@ -44,22 +44,27 @@ pub fn Resources() -> impl IntoView {
 
 #[component]
 fn Card(resource: ResourceView, reveal: bool) -> impl IntoView {
-    let active = resource.state == "active";
     let (team, kind, name) =
         (resource.team.to_string(), resource.resource_type.to_string(), resource.name.to_string());
     let secrets = resource.secret_outputs.into_iter().map(|output| {
         view! { <Secret team=team.clone() kind=kind.clone() resource=name.clone() output may=reveal/> }
     });
     let secrets = secrets.collect_view();
+    let page = format!("/teams/{team}/resources/{kind}/{name}");
+    let what = match resource.state.as_str() {
+        "creating" => Some("It is being made."),
+        "deleting" => Some("It is being deleted."),
+        _ => None,
+    };
     let some_outputs = !resource.outputs.is_empty();
     view! {
         <li class="card" id=format!("{}-{}", kind, name)>
-            <h2>{name.clone()}</h2>
+            <h2><a href=page>{name.clone()}</a></h2>
             <p class="quiet">
                 {kind.clone()} ", version " {resource.version} ", since " <When at=resource.created_at/> ". "
                 <a href=format!("/requests/{}", resource.created_by.id)>"The request that made it"</a>
             </p>
-            {(!active).then(|| view! { <p class="note">"It is being made."</p> })}
+            {what.map(|what| view! { <p class="note">{what}</p> })}
             {some_outputs.then(|| view! { <Members members=resource.outputs/> })}
             <dl class="facts">{secrets}</dl>
             <details>

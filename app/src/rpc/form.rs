@@ -1,7 +1,7 @@
 //! What the catalog and the request form show.
 
 use super::Answer;
-use crate::context::FormState;
+use crate::{context::FormState, forms::subject::Subject};
 use domain::{name::Name, view::OfferingView};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -16,9 +16,9 @@ pub async fn catalog() -> Answer<Vec<OfferingView>> {
 /// One opened form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Opening {
-    /// What is requested.
-    pub offering: OfferingView,
-    /// The teams for which the person may request it.
+    /// What it is about.
+    pub subject: Subject,
+    /// The teams for which the person may request something; for a form about a resource only its own, if at all.
     pub teams: Vec<Name>,
     /// Who fills it in: kept values are shown to nobody else.
     pub user: String,
@@ -30,6 +30,31 @@ pub struct Opening {
     pub state: FormState,
 }
 
+#[cfg(feature = "ssr")]
+fn opened(asking: &crate::context::Asking, caller: portal::Caller, subject: Subject) -> Answer<Opening> {
+    use super::asked;
+    use crate::context::FORM_OWNER;
+    use domain::role::TeamAct;
+
+    let teams = match &subject.on {
+        Some(on) => vec![on.team.clone()],
+        None => asking.portal.me(&caller).teams.into_iter().map(|membership| membership.team).collect(),
+    };
+    let mut state = use_context::<FormState>().unwrap_or_default();
+    if state.request_id.is_empty() {
+        state.request_id = asking.portal.new_submission_key();
+    }
+    let owner = asking.portal.seal(FORM_OWNER, caller.id.0.as_bytes()).map_err(asked::refusal)?;
+    Ok(Opening {
+        subject,
+        teams: teams.into_iter().filter(|team| caller.may(TeamAct::Request, team)).collect(),
+        user: caller.name,
+        sealed: owner.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}")),
+        fresh_id: asking.portal.new_submission_key(),
+        state,
+    })
+}
+
 /// Opens the form of an offering.
 #[server(prefix = "/rpc", endpoint = "open-form")]
 pub async fn open_form(
@@ -37,23 +62,57 @@ pub async fn open_form(
     offering: String,
 ) -> Answer<Opening> {
     use super::asked;
-    use crate::context::FORM_OWNER;
-    use domain::role::TeamAct;
 
     let (asking, caller) = asked::caller()?;
     let offering = asking.portal.offering(&caller, &offering).map_err(asked::refusal)?;
-    let teams = asking.portal.me(&caller).teams.into_iter().map(|membership| membership.team);
-    let mut state = use_context::<FormState>().unwrap_or_default();
-    if state.request_id.is_empty() {
-        state.request_id = asking.portal.new_submission_key();
-    }
-    let owner = asking.portal.seal(FORM_OWNER, caller.id.0.as_bytes()).map_err(asked::refusal)?;
-    Ok(Opening {
-        offering,
-        teams: teams.filter(|team| caller.may(TeamAct::Request, team)).collect(),
-        user: caller.name,
-        sealed: owner.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}")),
-        fresh_id: asking.portal.new_submission_key(),
-        state,
-    })
+    opened(&asking, caller, Subject::create(offering))
+}
+
+/// What is to be done with a resource.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Wish {
+    /// Change its parameters.
+    Change,
+    /// Delete it.
+    Delete,
+    /// Do this action of its offering's.
+    Act(String),
+}
+
+/// Opens a form about a resource that is there.
+#[server(prefix = "/rpc", endpoint = "open-change")]
+pub async fn open_change(
+    /// The team.
+    team: String,
+    /// The resource's type.
+    kind: String,
+    /// The resource's name.
+    name: String,
+    /// What is to be done with it.
+    wish: Wish,
+) -> Answer<Opening> {
+    use super::asked;
+    use crate::forms::subject::Deed;
+    use domain::problem::ProblemKind;
+    use portal::Error;
+
+    let (asking, caller) = asked::caller()?;
+    let found = asking.portal.resource(&caller, &team, &kind, &name).await.map_err(asked::refusal)?.resource;
+    let offering = asking.portal.offering(&caller, found.offering.as_str()).map_err(asked::refusal)?;
+    let deed = match wish {
+        Wish::Change if offering.updatable => Deed::Update,
+        Wish::Change => {
+            let why = "What made this resource cannot change it. Make another one, and delete this one.";
+            return Err(asked::refusal(Error::new(ProblemKind::NotOffered, why)));
+        }
+        Wish::Delete => Deed::Delete,
+        Wish::Act(id) => match offering.actions.iter().find(|action| action.id.as_str() == id) {
+            Some(action) => Deed::Act(action.clone()),
+            None => {
+                let why = "What made this resource has no such action.";
+                return Err(asked::refusal(Error::new(ProblemKind::NotFound, why)));
+            }
+        },
+    };
+    opened(&asking, caller, Subject::on(offering, (&found).into(), deed))
 }

@@ -2,7 +2,7 @@
 
 use super::Answer;
 use crate::context::Flash;
-use domain::view::{GuardView, Page, ResourceView, TokenView};
+use domain::view::{GuardView, OfferingView, Page, ResourceDetail, ResourceView, TokenView};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,44 @@ pub async fn resources(
     let page = asking.portal.resources(&caller, &team, 25, cursor).await.map_err(asked::refusal)?;
     let reveal = Name::parse(&team).is_ok_and(|team| caller.may(TeamAct::Reveal, &team));
     Ok(ResourcesPage { page, reveal })
+}
+
+/// One resource with all that its page shows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ResourcePage {
+    /// The resource, what is under way and what came before.
+    pub detail: ResourceDetail,
+    /// What made it, if the catalog still has it.
+    pub offering: Option<OfferingView>,
+    /// Whether the person may change it.
+    pub change: bool,
+    /// Whether secret outputs may be seen.
+    pub reveal: bool,
+}
+
+/// One resource.
+#[server(prefix = "/rpc", endpoint = "resource")]
+pub async fn see_resource(
+    /// The team.
+    team: String,
+    /// The resource's type.
+    kind: String,
+    /// The resource's name.
+    name: String,
+) -> Answer<ResourcePage> {
+    use super::asked;
+    use domain::role::TeamAct;
+
+    let (asking, caller) = asked::caller()?;
+    let detail = asking.portal.resource(&caller, &team, &kind, &name).await.map_err(asked::refusal)?;
+    let offering = asking.portal.offering(&caller, detail.resource.offering.as_str()).ok();
+    let team = detail.resource.team.clone();
+    Ok(ResourcePage {
+        offering: offering.filter(|offering| offering.available),
+        change: caller.may(TeamAct::Request, &team),
+        reveal: caller.may(TeamAct::Reveal, &team),
+        detail,
+    })
 }
 
 /// One's own tokens.

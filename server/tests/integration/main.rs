@@ -4,6 +4,7 @@
 
 mod auth;
 mod campaign;
+mod change_forms;
 mod changes;
 mod changes_at_work;
 mod clocks;

@@ -106,6 +106,13 @@ async fn pages_show_nobody_anything() {
         assert!(matches!(answer.status, 302 | 303 | 401 | 404), "{path}: {}", answer.status);
         assert!(!answer.text().contains("hidden-name"), "{path}");
     }
+    for place in ["", "/change", "/delete", "/actions/restart"] {
+        let path = format!("{}/teams/alpha/resources/vm/hidden-name{place}", world.server.base);
+        let answer = Answer::of(world.nobody().client.get(path).header("Accept", "text/html")).await;
+        assert_eq!(answer.status, 303, "{place}");
+        assert!(answer.header("location").unwrap().starts_with("/login?next="), "{place}");
+        assert!(!answer.text().contains("Count"), "{place}");
+    }
     for (path, status) in
         [("/login", 200), ("/problems/name-taken", 200), ("/nothing-here", 404), ("/problems/x", 404)]
     {

@@ -1,6 +1,7 @@
 //! The form's promises, one test each.
 
 use super::*;
+use domain::problem::Versions;
 
 const NOW: u64 = 1_000;
 
@@ -174,6 +175,42 @@ fn a_likely_duplicate_is_asked_and_the_answer_is_sent_along() {
     assert_eq!(form.confirmation(), Some(&confirmation));
     assert_eq!(form.id(), "id-1");
     assert_eq!(opened().on(Event::Anyway { reason: "x".into(), now: NOW }), []);
+}
+
+fn overtaken(yours: &str, current: &str) -> Problem {
+    let parameters = serde_json::json!({"count": 5}).as_object().unwrap().clone();
+    let versions = Versions { yours: yours.into(), current: current.into(), parameters };
+    Problem { versions: Some(versions), ..problem(ProblemKind::PreconditionFailed, 412) }
+}
+
+#[test]
+fn what_was_changed_meanwhile_is_overwritten_only_by_an_answer_to_the_question() {
+    let mut form = opened();
+    let turn = sent(&mut form);
+    form.on(Event::Answered { turn, reply: Reply::Lost, now: NOW, random: 0 });
+    form.on(Event::WaitOver { turn });
+    let question = Question::Conflict(overtaken("\"a.1\"", "\"a.2\""));
+    answer(&mut form, Reply::Refused(overtaken("\"a.1\"", "\"a.2\"")), NOW);
+    assert_eq!(*form.phase(), Phase::Asked(question.clone()));
+    assert!(!form.may_have_arrived(), "the key was looked up before the version");
+    // The button itself asks the same again.
+    sent(&mut form);
+    answer(&mut form, Reply::Refused(overtaken("\"a.1\"", "\"a.2\"")), NOW);
+    assert_eq!(*form.phase(), Phase::Asked(question));
+    let effects = form.on(Event::OnTop { now: NOW });
+    assert_eq!(effects[..2], [Effect::TakeVersion { etag: "\"a.2\"".into() }, Effect::TakeValues]);
+    assert!(matches!(effects.last(), Some(Effect::Send { .. })));
+    assert_eq!(form.id(), "id-1");
+    assert_eq!(opened().on(Event::OnTop { now: NOW }), []);
+}
+
+#[test]
+fn a_form_about_one_life_is_never_sent_on_to_another() {
+    let mut form = opened();
+    sent(&mut form);
+    answer(&mut form, Reply::Refused(overtaken("\"a.1\"", "\"b.1\"")), NOW);
+    assert_eq!(form.on(Event::OnTop { now: NOW }), []);
+    assert!(form.is_ready());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! nothing.
 
 use crate::rpc::requests::RequestPage;
-use domain::state::Resolution;
+use domain::{action::Kind, state::Resolution};
 use leptos::prelude::*;
 
 /// The next steps, as far as there are any for this person now.
@@ -13,17 +13,22 @@ pub fn NextSteps(
 ) -> impl IntoView {
     let next = Memo::new(move |_| {
         let page = page.read();
-        (page.request.id.to_string(), page.next.clone())
+        (page.request.id.to_string(), Kind::of(&page.request.action), page.next.clone())
     });
     move || {
-        let (id, next) = next.get();
+        let (id, kind, next) = next.get();
+        let canceled = match kind {
+            Kind::Create => "A running program is stopped and what it made is taken away.",
+            Kind::Update | Kind::Action => "A running program is stopped and what it changed is put back.",
+            Kind::Delete => "Only until it has begun; what is half removed is removed to its end.",
+        };
         let action = |step: &str| format!("/requests/{id}/{step}");
         view! {
             {next.cancel.map(|key| view! {
                 <form method="post" action=action("cancel") class="actions">
                     <input type="hidden" name="request_id" value=key/>
                     <button type="submit" class="danger">"Cancel the request"</button>
-                    <span class="quiet">"A running program is stopped and what it made is taken away."</span>
+                    <span class="quiet">{canceled}</span>
                 </form>
             })}
             {next.retry.map(|key| view! {

@@ -1,6 +1,7 @@
 //! Plain form posts: what a browser without script sends, or one whose script is not ready yet. They enter at the same
 //! door as the API, with the page's hidden ID as the key, and always lead on to a page that can be loaded again.
 
+mod change;
 mod entry;
 mod order;
 mod steps;
@@ -35,6 +36,9 @@ pub(super) fn routes() -> Router<AppState> {
         .route("/logout", post(entry::log_out))
         .route("/setup", post(entry::set_up))
         .route("/offerings/{id}/new", post(order::send))
+        .route("/teams/{team}/resources/{type}/{name}/change", post(change::update))
+        .route("/teams/{team}/resources/{type}/{name}/delete", post(change::delete))
+        .route("/teams/{team}/resources/{type}/{name}/actions/{action}", post(change::act))
         .route("/requests/{id}/cancel", post(steps::cancel))
         .route("/requests/{id}/retry", post(steps::retry))
         .route("/requests/{id}/resolve", post(steps::resolve))

@@ -13,20 +13,30 @@ use crate::http::{
 };
 use app::{
     context::{EntryState, FORM_OWNER, FormState},
-    forms::outgoing::{self, Values},
+    forms::{
+        outgoing::Values,
+        subject::{BASE, CONFIRM, ETAG, Subject, confirmation},
+    },
 };
 use axum::{
     extract::State,
-    http::header,
+    http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
-use domain::{id::PrincipalId, problem::ProblemKind, view::OfferingView};
-use portal::{Caller, service::Arrival};
+use domain::{
+    id::PrincipalId,
+    problem::{Problem, ProblemKind},
+    view::Object,
+};
+use portal::{Answered, Caller};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tower_sessions::Session;
 
 /// The button that sends a form as a new request, under the fresh ID that is its value.
 const FRESH: &str = "fresh_id";
+/// The button that requests something although it looks like a duplicate of the request that is its value.
+const DUPLICATE: &str = "duplicate_of";
 /// The hidden field that says who opened the form.
 const OWNER: &str = "sealed";
 /// The longest form that waits behind a login, in bytes of what was typed.
@@ -47,34 +57,66 @@ pub(super) async fn send(
     PathOf(id): PathOf<String>,
     mut posted: Posted,
 ) -> Result<Response> {
-    let owner = owner(&state, posted.field(OWNER));
-    let Some(caller) = posted.visitor.clone() else {
-        return behind_login(&state, &posted, &id, owner).await;
+    let caller = match opener(&state, &posted, async |caller| {
+        state.portal.offering(caller, &id).ok().map(Subject::create)
+    })
+    .await?
+    {
+        Opener::Here(caller) => caller,
+        Opener::Elsewhere(page) => return Ok(page),
     };
-    if owner.is_some_and(|owner| owner != caller.id) {
-        let notice = "This form was opened by somebody else, who has logged out since. Nothing was sent.";
-        let fresh = FormState { notice: Some(notice.into()), ..FormState::default() };
-        sessions::keep(&state, &posted.session, posted.path(), fresh).await?;
-        return Ok(see_other(posted.path()));
-    }
-    let key = posted.field(if posted.fields.contains_key(FRESH) { FRESH } else { KEY });
+    let key = key_of(&posted);
     let first = state.portal.offering_at_first(&caller, posted.field("team"), key.as_bytes());
     let offering = match first.await?.filter(|offering| offering.id.as_str() == id) {
         Some(offering) => offering,
         None => state.portal.offering(&caller, &id)?,
     };
-    let values: Values = posted.fields.clone();
-    let body = match outgoing::body(&offering, &values) {
-        Ok(body) => serde_json::to_vec(&body).map_err(|error| Refusal(portal::Error::internal(error)))?,
-        Err(fields) => return Ok(refused(&state, &posted, &offering, portal::Error::fields(fields)).await),
+    let subject = Subject::create(offering);
+    let body = match subject.body(&posted.fields) {
+        Ok(body) => body.unwrap_or_default(),
+        Err(problem) => return Ok(unfit(&state, &posted, &subject, problem).await),
     };
+    let body = with_confirmation(body, &posted);
+    take_fresh_id(&mut posted);
+    let arrival = std::mem::take(&mut posted.arrival);
+    let body = Value::Object(body).to_string().into();
+    let work = state.portal.create_request(&caller, posted.field("team"), arrival, body, Vec::new());
+    let answered = counted(&state, work).await;
+    lead_on(&state, &posted, &subject, answered).await
+}
+
+/// The answer to the question whether it is a duplicate goes along.
+fn with_confirmation(mut body: Object, posted: &Posted) -> Object {
+    if let Some(of) = posted.fields.get(DUPLICATE) {
+        body.insert(
+            "confirm_duplicate".to_owned(),
+            confirmation(of, posted.field("duplicate_reason").trim()),
+        );
+    }
+    body
+}
+
+/// The key under which the form is sent: its own, or the fresh one of the button that was pressed.
+pub(super) fn key_of(posted: &Posted) -> String {
+    posted.field(if posted.fields.contains_key(FRESH) { FRESH } else { KEY }).to_owned()
+}
+
+/// From here on the form has the fresh ID, if that button was pressed.
+pub(super) fn take_fresh_id(posted: &mut Posted) {
     if let Some(fresh) = posted.fields.get(FRESH).cloned() {
-        posted.arrival = Arrival { keys: vec![fresh.clone().into_bytes()], ..Arrival::default() };
+        posted.arrival.keys = vec![fresh.clone().into_bytes()];
         posted.fields.insert(KEY.to_owned(), fresh);
     }
-    let arrival = std::mem::take(&mut posted.arrival);
-    let work = state.portal.create_request(&caller, posted.field("team"), arrival, body.into(), Vec::new());
-    match counted(&state, work).await {
+}
+
+/// Leads to the request that a form came to, or shows the form again with the reason.
+pub(super) async fn lead_on(
+    state: &AppState,
+    posted: &Posted,
+    subject: &Subject,
+    answered: Result<Answered>,
+) -> Result<Response> {
+    match answered {
         Ok(answered) => {
             let said = match (answered.replayed, answered.existing) {
                 (true, _) => "?repeat=1",
@@ -83,11 +125,46 @@ pub(super) async fn send(
             };
             match answered.request_id {
                 Some(request) => Ok(see_other(&format!("/requests/{request}{said}"))),
-                None => Err(Refusal(portal::Error::internal("a create without a request"))),
+                None => Err(Refusal(portal::Error::internal("a form that came to no request"))),
             }
         }
-        Err(Refusal(error)) => Ok(refused(&state, &posted, &offering, error).await),
+        Err(refusal) => Ok(refused(state, posted, subject, refusal).await),
     }
+}
+
+/// Who sent a form.
+pub(super) enum Opener {
+    /// Who opened it, and is logged in.
+    Here(Caller),
+    /// Nobody who may send it; where that leads.
+    Elsewhere(Response),
+}
+
+/// Finds out who sent a form. Where the session is over the form goes along to the login; `subject` is asked for with the
+/// owner's eyes, to learn which fields are secret.
+pub(super) async fn opener(
+    state: &AppState,
+    posted: &Posted,
+    subject: impl AsyncFnOnce(&Caller) -> Option<Subject>,
+) -> Result<Opener> {
+    let owner = owner(state, posted.field(OWNER));
+    let Some(caller) = posted.visitor.clone() else {
+        let subject = match owner {
+            Some(owner) => match state.portal.caller(owner, posted.from).await {
+                Ok(caller) => subject(&caller).await,
+                Err(_) => None,
+            },
+            None => None,
+        };
+        return behind_login(state, posted, subject.as_ref(), owner).await.map(Opener::Elsewhere);
+    };
+    if owner.is_some_and(|owner| owner != caller.id) {
+        let notice = "This form was opened by somebody else, who has logged out since. Nothing was sent.";
+        let fresh = FormState { notice: Some(notice.into()), ..FormState::default() };
+        sessions::keep(state, &posted.session, posted.path(), fresh).await?;
+        return Ok(Opener::Elsewhere(see_other(posted.path())));
+    }
+    Ok(Opener::Here(caller))
 }
 
 /// Who opened the form.
@@ -97,59 +174,67 @@ fn owner(state: &AppState, sealed: &str) -> Option<PrincipalId> {
 }
 
 /// What was typed, without the form's own fields and without what is secret.
-fn typed(posted: &Posted, offering: Option<&OfferingView>) -> Values {
-    let open = |field: &str| match (field.strip_prefix("p."), offering) {
-        (Some(parameter), Some(offering)) => !outgoing::is_secret(offering, parameter),
+fn typed(posted: &Posted, subject: Option<&Subject>) -> Values {
+    let own = ["team", "name", "labels", "correlation_id", ETAG, BASE, CONFIRM];
+    let open = |field: &str| match (field.strip_prefix("p."), subject) {
+        (Some(parameter), Some(subject)) => !subject.is_secret(parameter),
         (Some(_), None) => false,
-        (None, _) => ["team", "name", "labels", "correlation_id"].contains(&field),
+        (None, _) => own.contains(&field),
     };
     posted.fields.iter().filter(|(field, _)| open(field)).map(|(f, v)| (f.clone(), v.clone())).collect()
 }
 
 /// Shows the form again: the values stay, and so does the ID, unless it is over.
-async fn refused(
-    state: &AppState,
-    posted: &Posted,
-    offering: &OfferingView,
-    error: portal::Error,
-) -> Response {
-    let over = error.kind == ProblemKind::KeyExpired;
-    let request_id = if over { String::new() } else { posted.field(KEY).to_owned() };
-    let status = status(error.kind);
-    let refusal = Refusal(error);
-    let form = FormState {
-        values: typed(posted, Some(offering)),
-        request_id,
-        problem: Some(refusal.problem()),
-        notice: None,
-    };
-    let context = Context { form: Some(form), ..Context::default() };
-    let mut page = pages::render(state, posted.visitor.clone(), &posted.address, context, status).await;
+async fn refused(state: &AppState, posted: &Posted, subject: &Subject, refusal: Refusal) -> Response {
+    let mut page = again(state, posted, subject, refusal.problem(), status(refusal.0.kind)).await;
     if let Some(wait) = refusal.into_response().headers().get(header::RETRY_AFTER) {
         page.headers_mut().insert(header::RETRY_AFTER, wait.clone());
     }
     page
 }
 
+/// Shows the form again that cannot be sent as it is filled in.
+pub(super) async fn unfit(
+    state: &AppState,
+    posted: &Posted,
+    subject: &Subject,
+    problem: Problem,
+) -> Response {
+    again(state, posted, subject, problem, StatusCode::UNPROCESSABLE_ENTITY).await
+}
+
+async fn again(
+    state: &AppState,
+    posted: &Posted,
+    subject: &Subject,
+    mut problem: Problem,
+    status: StatusCode,
+) -> Response {
+    if let Some(versions) = &mut problem.versions {
+        versions.parameters = subject.open(&versions.parameters);
+    }
+    let over = problem.slug() == ProblemKind::KeyExpired.slug();
+    let request_id = if over { String::new() } else { posted.field(KEY).to_owned() };
+    let form =
+        FormState { values: typed(posted, Some(subject)), request_id, problem: Some(problem), notice: None };
+    let context = Context { form: Some(form), ..Context::default() };
+    pages::render(state, posted.visitor.clone(), &posted.address, context, status).await
+}
+
 /// The session is over: nothing runs. The form goes along to the login, sealed for who filled it in.
 async fn behind_login(
     state: &AppState,
     posted: &Posted,
-    id: &str,
+    subject: Option<&Subject>,
     owner: Option<PrincipalId>,
 ) -> Result<Response> {
     let Some(owner) = owner else {
         return Ok(log_in_first(posted.path()));
     };
-    // Seen with the owner's eyes only to learn which fields are secret.
-    let offering = match state.portal.caller(owner, posted.from).await {
-        Ok(caller) => state.portal.offering(&caller, id).ok(),
-        Err(_) => None,
-    };
     let notice =
         "Your session has ended, and nothing was sent. Your form is kept; check it and send it once more.";
     let form = FormState {
-        values: typed(posted, offering.as_ref()),
+        values: typed(posted, subject),
         request_id: posted.field(KEY).to_owned(),
         problem: None,
         notice: Some(notice.into()),

@@ -1,0 +1,74 @@
+//! `/teams/{team}/resources/{type}/{name}/change`, `…/delete` and `…/actions/{action}`: the forms about a resource.
+
+use super::load;
+use crate::{
+    forms::{
+        RequestForm,
+        subject::{Deed, Standing},
+    },
+    rpc::form::{Wish, open_change},
+};
+use leptos::prelude::*;
+use leptos_meta::Title;
+use leptos_router::hooks::use_params_map;
+
+/// The form that changes a resource.
+#[component]
+pub fn Change() -> impl IntoView {
+    opened(|_| Wish::Change)
+}
+
+/// The form that deletes a resource.
+#[component]
+pub fn Delete() -> impl IntoView {
+    opened(|_| Wish::Delete)
+}
+
+/// The form of an action.
+#[component]
+pub fn Act() -> impl IntoView {
+    opened(|action| Wish::Act(action.unwrap_or_default()))
+}
+
+fn opened(wish: fn(Option<String>) -> Wish) -> impl IntoView {
+    let params = use_params_map();
+    let asked = move || {
+        let params = params.read();
+        let part = |name: &str| params.get(name).unwrap_or_default();
+        (part("team"), part("type"), part("name"), wish(params.get("action")))
+    };
+    let opening =
+        Resource::new_blocking(asked, |(team, kind, name, wish)| open_change(team, kind, name, wish));
+    load(opening, move |opening| {
+        let subject = &opening.subject;
+        let on = subject.on.as_ref();
+        let (page, team) = on.map(|on| (on.path(), on.team.to_string())).unwrap_or_default();
+        let name = on.map(|on| on.name.to_string()).unwrap_or_default();
+        let (title, lead) = match &subject.deed {
+            Deed::Delete => (
+                "Delete",
+                "What stands there is removed, and its name is free again. This cannot be taken back."
+                    .to_owned(),
+            ),
+            Deed::Act(action) => (action.title.as_str(), action.description.clone()),
+            _ => ("Change", "Only what you touch is changed.".to_owned()),
+        };
+        let heading = format!("{title}: {name}");
+        let unable = !opening.subject.offering.available;
+        let what = on.map(Standing::what);
+        view! {
+            <Title text=heading.clone()/>
+            <nav class="crumbs" aria-label="Where this is">
+                <a href=format!("/teams/{team}/resources")>"Resources of team " {team.clone()}</a> " / "
+                <a href=page>{name}</a>
+            </nav>
+            <h1>{heading}</h1>
+            <p class="quiet">{what}</p>
+            <p class="lead">{lead}</p>
+            {unable.then(|| view! {
+                <p class="note caution">"What made this resource is not available at present. Administrators see why in the catalog."</p>
+            })}
+            <RequestForm opening/>
+        }
+    })
+}

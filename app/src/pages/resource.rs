@@ -1,0 +1,141 @@
+//! `/teams/{team}/resources/{type}/{name}`: what a resource is, what is under way with it, and what can be done with it.
+
+use super::load;
+use crate::{
+    components::{moment::When, secret::Secret, state::State, values::Members},
+    rpc::team::{ResourcePage, see_resource},
+};
+use domain::{
+    form::shown,
+    view::{Object, OfferingView, RequestSummary},
+};
+use leptos::prelude::*;
+use leptos_meta::Title;
+use leptos_router::hooks::use_params_map;
+use std::collections::BTreeSet;
+
+/// The page of a resource.
+#[component]
+pub fn ResourceIs() -> impl IntoView {
+    let params = use_params_map();
+    let asked = move || {
+        let params = params.read();
+        let part = |name: &str| params.get(name).unwrap_or_default();
+        (part("team"), part("type"), part("name"))
+    };
+    let page = Resource::new_blocking(asked, |(team, kind, name)| see_resource(team, kind, name));
+    load(page, |page| view! { <Shown page/> })
+}
+
+#[component]
+fn Shown(page: ResourcePage) -> impl IntoView {
+    let ResourcePage { detail, offering, change, reveal } = page;
+    let resource = detail.resource;
+    let (team, kind, name) =
+        (resource.team.to_string(), resource.resource_type.to_string(), resource.name.to_string());
+    let path = format!("/teams/{team}/resources/{kind}/{name}");
+    let standing = match resource.state.as_str() {
+        "creating" => "It is being made.",
+        "deleting" => "It is being deleted.",
+        _ if !detail.pending.is_empty() => "It is there, and a change is under way.",
+        _ => "It is there.",
+    };
+    let secrets = resource.secret_outputs.into_iter().map(|output| {
+        view! { <Secret team=team.clone() kind=kind.clone() resource=name.clone() output may=reveal/> }
+    });
+    let secrets = secrets.collect_view();
+    let active = resource.state == "active";
+    let applied =
+        detail.applied.map(|applied| view! { <Differences applied desired=resource.parameters.clone()/> });
+    view! {
+        <Title text=format!("{kind} {name}")/>
+        <nav class="crumbs" aria-label="Where this is">
+            <a href=format!("/teams/{team}/resources")>"Resources of team " {team.clone()}</a>
+        </nav>
+        <h1>{name.clone()}</h1>
+        <p class="quiet">
+            {kind.clone()} " of team " {team.clone()} ", version " {resource.version} ", since "
+            <When at=resource.created_at/>
+        </p>
+        <div class="standing"><p>{standing}</p></div>
+        {(change && active).then(|| view! { <Doings path=path.clone() offering/> })}
+        <Summaries title="Under way" requests=detail.pending/>
+        {applied}
+        <h2>"What it is meant to be"</h2>
+        <Members members=resource.parameters/>
+        <h2>"Outputs"</h2>
+        <Members members=resource.outputs/>
+        <dl class="facts">{secrets}</dl>
+        <Summaries title="What was asked of it" requests=detail.requests/>
+    }
+}
+
+/// What can be done with it: links to forms, each with a request ID of its own.
+#[component]
+fn Doings(path: String, offering: Option<OfferingView>) -> impl IntoView {
+    let Some(offering) = offering else {
+        return view! { <p class="note caution">"What made it is not available at present, so it cannot be changed."</p> }
+            .into_any();
+    };
+    let actions = offering.actions.into_iter().map(|action| {
+        let place = format!("{path}/actions/{}", action.id);
+        view! { <li><a href=place>{action.title}</a> " " <span class="quiet">{action.description}</span></li> }
+    });
+    let actions = actions.collect_view();
+    view! {
+        <nav aria-label="What can be done with it">
+            <ul class="plain-list">
+                {offering.updatable.then(|| view! {
+                    <li><a href=format!("{path}/change")>"Change"</a> " " <span class="quiet">"its parameters"</span></li>
+                })}
+                {actions}
+                <li><a href=format!("{path}/delete")>"Delete"</a> " " <span class="quiet">"and free its name"</span></li>
+            </ul>
+        </nav>
+    }
+    .into_any()
+}
+
+/// What is not carried out yet: what it is, and what it shall be.
+#[component]
+fn Differences(applied: Object, desired: Object) -> impl IntoView {
+    let names: BTreeSet<&String> = applied.keys().chain(desired.keys()).collect();
+    let differing = names.into_iter().filter(|name| applied.get(*name) != desired.get(*name));
+    let text = |object: &Object, name: &str| object.get(name).map_or_else(|| "not set".to_owned(), shown);
+    let rows = differing.map(|name| {
+        let (is, shall) = (text(&applied, name), text(&desired, name));
+        view! { <tr><th scope="row">{name.clone()}</th> <td>{is}</td> <td>{shall}</td></tr> }
+    });
+    let rows = rows.collect_view();
+    view! {
+        <h2>"What is being changed"</h2>
+        <div class="table" tabindex="0" role="group" aria-label="What is being changed">
+            <table>
+                <thead>
+                    <tr><th scope="col">"Parameter"</th> <th scope="col">"Is"</th> <th scope="col">"Shall be"</th></tr>
+                </thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
+    }
+}
+
+#[component]
+fn Summaries(title: &'static str, requests: Vec<RequestSummary>) -> impl IntoView {
+    if requests.is_empty() {
+        return ().into_any();
+    }
+    let rows = requests.into_iter().map(|request| {
+        view! {
+            <li>
+                <a href=format!("/requests/{}", request.id)>{request.action}</a> " " <State state=request.state/> " "
+                <span class="quiet">"by " {request.requested_by} ", " <When at=request.created_at/></span>
+            </li>
+        }
+    });
+    view! {
+        <h2>{title}</h2>
+        <ul class="plain-list">{rows.collect_view()}</ul>
+    }
+    .into_any()
+}
