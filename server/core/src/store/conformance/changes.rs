@@ -23,7 +23,7 @@ fn planned(before: &Object, after: Object, delta: Delta) -> Planned {
 }
 
 /// An update by this patch.
-fn patch(patch: &serde_json::Value) -> Plan {
+pub(super) fn patch(patch: &serde_json::Value) -> Plan {
     let patch = object(patch);
     Plan::new(move |resource| {
         let before = &resource.view.parameters;
@@ -42,7 +42,7 @@ fn grow(by: i64) -> Plan {
     })
 }
 
-fn nothing_left() -> Plan {
+pub(super) fn nothing_left() -> Plan {
     Plan::new(|_| {
         let parameters = Object::new();
         Ok(Planned { parameters, patch: None, desired: None, delta: None, offering_version: "1".into() })
@@ -50,7 +50,7 @@ fn nothing_left() -> Plan {
 }
 
 impl Bench {
-    fn change(&self, key: &str, vm: &str, action: &str, plan: Plan) -> Submission {
+    pub(super) fn change(&self, key: &str, vm: &str, action: &str, plan: Plan) -> Submission {
         let operation = match action {
             UPDATE => Operation::Update,
             DELETE => Operation::Delete,

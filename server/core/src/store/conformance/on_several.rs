@@ -1,6 +1,10 @@
 //! What only PostgreSQL has to promise: several stores on one database, and a database that goes away.
 
-use super::{super::StoreError, cluster::Cluster, *};
+use super::{
+    super::{StoreError, StoreResult},
+    cluster::Cluster,
+    *,
+};
 use std::time::Instant;
 
 /// Long enough for whatever must come, on a busy machine.
@@ -74,6 +78,77 @@ async fn stores_that_decide_the_same_at_once_agree() {
         let places: Vec<i64> = events.iter().map(|event| event.seq).collect();
         assert_eq!(places, (1..).take(places.len()).collect::<Vec<i64>>(), "a history without holes");
     }
+}
+
+/// Works on whatever is due until nothing is.
+async fn carry_out(store: &dyn Store, now: Moment) -> StoreResult<()> {
+    while let Some(run) = store.take_run("w", now, LEASE).await? {
+        store.note(run.hold(), Vec::new(), true, now).await?;
+        let stopped = run.intent == Intent::Cancel;
+        let state = if stopped { RequestState::Canceled } else { RequestState::Succeeded };
+        store.end_run(run.hold(), Ending::without_outputs(state, None), now).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_and_lives_of_one_name_are_decided_alike_by_many_servers() {
+    let bench = Arc::new(Bench::postgres().await);
+    let stores: Vec<_> = vec![bench.place.open().await, bench.place.open().await, bench.place.open().await];
+    let mut tasks = Vec::new();
+    for round in 0..12 {
+        for (place, store) in stores.iter().enumerate() {
+            let key = |what: &str| format!("{what}-{round}-{place}");
+            let submissions = [
+                bench.create(&scope(&key("create")), "one", "small"),
+                bench.change(&key("patch"), "one", "update", patch(&json!({ "note": round }))),
+                bench.change(&key("delete"), "one", "delete", nothing_left()),
+                bench.change(&format!("delete-{round}"), "one", "delete", nothing_left()),
+            ];
+            for submission in submissions {
+                let store = Arc::clone(store);
+                tasks.push(tokio::spawn(async move {
+                    let submitted = store.submit(submission).await?;
+                    if let Submitted::Accepted(_, id, _) = submitted
+                        && round % 3 == 0
+                    {
+                        let cancel = Effect::Cancel(id);
+                        return Ok(Some((store, cancel)));
+                    }
+                    Ok(None)
+                }));
+            }
+            let (store, now) = (Arc::clone(store), bench.now());
+            tasks.push(tokio::spawn(async move { carry_out(store.as_ref(), now).await.map(|()| None) }));
+        }
+    }
+    let mut cancels = 0;
+    for task in tasks {
+        let done: StoreResult<Option<(Arc<dyn Store>, Effect)>> = task.await.unwrap();
+        if let Some((store, cancel)) = done.unwrap() {
+            cancels += 1;
+            let cancel = bench.decision(scope(&format!("cancel-{cancels}")), Operation::Cancel, cancel);
+            store.submit(cancel).await.unwrap();
+        }
+    }
+    carry_out(bench.store.as_ref(), bench.now()).await.unwrap();
+    let all = bench.all(1000, None).await.results;
+    let mut ended_by = HashSet::new();
+    for view in &all {
+        assert!(view.state.is_final(), "{} is left {}", view.action, view.state);
+        let life = bench.store.request(view.id).await.unwrap().unwrap().resource;
+        if view.action == "delete" && view.state == RequestState::Succeeded {
+            assert!(ended_by.insert(life), "a life was torn down twice");
+        }
+    }
+    for life in &ended_by {
+        assert_eq!(bench.store.life(*life).await.unwrap().unwrap().view.state, "gone");
+    }
+    if let Some(living) = bench.store.resource(&name("blue"), "vm", "one").await.unwrap() {
+        assert_eq!(living.view.state, "active");
+        assert_eq!(living.applied.as_ref(), Some(&living.view.parameters));
+    }
+    assert!(all.len() > 1 && !ended_by.is_empty());
 }
 
 async fn queued(bench: &Bench, count: usize) -> Vec<RequestId> {

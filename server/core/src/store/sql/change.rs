@@ -65,7 +65,7 @@ pub(super) async fn accept(
         Err(error) => return Ok(Decided::Not(Submitted::Unfit(Box::new(error)))),
     };
     if life.view.state == DELETING {
-        return Err(StoreError::Corrupt("a change of what is being deleted was planned".into()));
+        return Ok(Decided::Not(Submitted::Deleting(life.ended_by.unwrap_or(life.view.created_by.id))));
     }
     let version = life.view.version + 1;
     let correlation_id = change.correlation_id.clone().unwrap_or_else(|| change.id.to_string());
@@ -121,7 +121,7 @@ pub(super) async fn accept(
     match &request.view.desired {
         Some(desired) => move_on(connection, &life, desired, None, now).await?,
         None => move_on(connection, &life, &life.view.parameters, Some(change.id), now).await?,
-    };
+    }
     let mut answer = Answer::of_request(AnswerKind::Accepted, &request.view)
         .map_err(|error| StoreError::Corrupt(error.to_string()))?;
     answer.etag = Some(domain::etag::Version { resource: life.view.id, number: version }.to_string());
@@ -281,13 +281,10 @@ pub(super) async fn retry(
              for. Look at the resource and send the change anew.",
         )));
     }
-    let desired = match delta.map(|delta| delta.on(&life.view.parameters)).transpose() {
-        Ok(desired) => desired,
-        Err(_) => {
-            return Ok(Err(Submitted::TooLate(
-                "The change does not fit what the resource is meant to be by now. Send it anew.",
-            )));
-        }
+    let Ok(desired) = delta.map(|delta| delta.on(&life.view.parameters)).transpose() else {
+        return Ok(Err(Submitted::TooLate(
+            "The change does not fit what the resource is meant to be by now. Send it anew.",
+        )));
     };
     let attempt = request.view.attempt + 1;
     let text = desired.as_ref().map(canonical);

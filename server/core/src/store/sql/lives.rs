@@ -53,8 +53,8 @@ async fn one_life(
     id: ResourceId,
     lock: &'static str,
 ) -> StoreResult<Option<StoredResource>> {
-    let look = format!("SELECT {RESOURCE} FROM resource WHERE id = $1{lock}");
-    let row = sqlx::query(AssertSqlSafe(look)).bind(id.0).fetch_optional(connection).await?;
+    let text = format!("SELECT {RESOURCE} FROM resource WHERE id = $1{lock}");
+    let row = sqlx::query(AssertSqlSafe(text)).bind(id.0).fetch_optional(connection).await?;
     row.as_ref().map(rows::resource).transpose()
 }
 
@@ -223,9 +223,11 @@ pub(super) async fn succeed(
         return runs::end_life(connection, request.resource.0, now).await;
     }
     let desired = request.view.desired.as_ref().map(canonical);
+    // Secrets that could not be opened for the change stay as they were.
     let done = sqlx::query(
-        "UPDATE resource SET applied = coalesce($1, applied), outputs = $2, secret_names = $3, secrets = $4,
-                             updated_at = $5
+        "UPDATE resource SET applied = coalesce($1, applied), outputs = $2, updated_at = $5,
+                             secret_names = CASE WHEN $4 IS NULL THEN secret_names ELSE $3 END,
+                             secrets = coalesce($4, secrets)
           WHERE id = $6 AND ended_at IS NULL",
     )
     .bind(desired)
