@@ -14,24 +14,19 @@ const SOON: Duration = Duration::from_secs(20);
 async fn what_one_store_commits_another_hears() {
     let bench = Bench::postgres().await;
     let there = bench.place.open().await;
-    // The listener may not be there yet; what comes before it is only found by looking.
-    let mut heard = false;
+    // The listener may not be there yet, and once it is it wakes everybody: so not every one has to be heard, and one
+    // that was heard proves nothing.
+    let mut heard = 0;
     for number in 0..20 {
-        let mut create = bench.create(&scope(&format!("k-{number}")), &format!("vm-{number}"), "small");
-        let id = RequestId(bench.id());
-        if let Effect::Create { request, .. } = &mut create.effect {
-            request.view.id = id;
-        }
+        let create = bench.create(&scope(&format!("k-{number}")), &format!("vm-{number}"), "small");
+        let id = create.arrived.request.unwrap();
         let mut listener = there.changes().listen();
         bench.store.submit(create).await.unwrap();
         let begun = Instant::now();
         listener.change_of(id, Duration::from_millis(500)).await;
-        heard = begun.elapsed() < Duration::from_millis(400);
-        if heard {
-            break;
-        }
+        heard += usize::from(begun.elapsed() < Duration::from_millis(400));
     }
-    assert!(heard);
+    assert!(heard >= 10, "{heard} of 20");
 }
 
 #[tokio::test(flavor = "multi_thread")]
