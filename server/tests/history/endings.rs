@@ -16,11 +16,16 @@ pub(super) fn check(case: &Case<'_>, found: &mut Findings) {
     }
     let cancels = cancels(case);
     for request in &case.history.end.requests {
-        let fails = request.parameters.get("behaviour").is_some_and(|word| word == "fail");
+        let fails = request.action == "create"
+            && request.parameters.get("behaviour").is_some_and(|word| word == "fail");
         let asked = if fails { "failed" } else { "succeeded" };
         let cancels = cancels.get(request.id.as_str());
+        // A delete wins over whatever else is under way, and what was not made is not changed.
+        let loses = request.action != "delete" && case.deleted(&request.name);
+        let for_nothing = request.action != "create" && case.not_made(&request.name);
         let right = match request.state.as_str() {
-            "canceled" => cancels.is_some(),
+            "canceled" => cancels.is_some() || loses || for_nothing,
+            "failed" if for_nothing || (loses && request.action != "create") => true,
             state => state == asked && !cancels.is_some_and(|certain| *certain),
         };
         if !right {
@@ -97,14 +102,17 @@ fn holds(kept: &Object, sent: &Object) -> bool {
     sent.iter().all(|(name, value)| kept.get(name) == Some(value))
 }
 
-/// The requests that somebody tried to cancel, and whether that was accepted for certain.
+/// The requests that somebody tried to cancel, and whether that was accepted for certain. One that was told to be stopped
+/// already, by a delete, may have been done before it could be stopped; the delete then removes it.
 fn cancels<'a>(case: &Case<'a>) -> HashMap<&'a str, bool> {
     let mut cancels: HashMap<&str, bool> = HashMap::new();
     for call in &case.history.calls {
         if let Ask::Cancel { request } = &call.ask
             && !matches!(call.outcome, Outcome::Refused { .. })
         {
-            *cancels.entry(request).or_default() |= call.told().is_some();
+            let name = case.requests.get(request.as_str()).map_or("", |request| request.name.as_str());
+            let certain = call.told().is_some_and(|told| !told.existing || !case.deleted(name));
+            *cancels.entry(request).or_default() |= certain;
         }
     }
     cancels

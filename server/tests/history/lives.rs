@@ -29,22 +29,28 @@ fn living<'a>(case: &Case<'a>, found: &mut Findings) -> BTreeMap<&'a str, &'a Re
             }
         }
     }
-    let mut balance: BTreeMap<&str, i64> = BTreeMap::new();
-    for request in case.history.end.requests.iter().filter(|request| request.state == "succeeded") {
-        *balance.entry(&request.name).or_default() += match request.action.as_str() {
-            "create" => 1,
-            "delete" => -1,
-            _ => 0,
-        };
+    // How many creates of a name there were, how many of them succeeded, and how many deletes did.
+    let mut counts: BTreeMap<&str, [i64; 3]> = BTreeMap::new();
+    for request in &case.history.end.requests {
+        let [creates, made, deleted] = counts.entry(&request.name).or_default();
+        let succeeded = i64::from(request.state == "succeeded");
+        match request.action.as_str() {
+            "create" => (*creates, *made) = (*creates + 1, *made + succeeded),
+            "delete" => *deleted += succeeded,
+            _ => {}
+        }
     }
-    for (name, balance) in balance {
+    for (name, [creates, made, deleted]) in counts {
+        // A delete ends one life, which its create may not have finished.
         let lives = i64::from(living.contains_key(name));
-        if balance != lives {
-            let promise = if balance < lives { Promise::NoReturn } else { Promise::OneLife };
+        if made - deleted > lives {
             found.add(
-                promise,
-                format!("{name} was made {balance} times more than it was deleted, and {lives} live"),
+                Promise::OneLife,
+                format!("{name} was made {made} times and deleted {deleted} times; {lives} live"),
             );
+        }
+        if lives > creates - deleted {
+            found.add(Promise::NoReturn, format!("{name} lives; of {creates} lives {deleted} were deleted"));
         }
     }
     living
@@ -64,41 +70,33 @@ fn effects(case: &Case<'_>, found: &mut Findings) {
     }
     for request in &case.history.end.requests {
         let done = |deed| counts.get(&(request.id.as_str(), deed)).copied().unwrap_or(0);
-        let (deed, state) = (deed_of(&request.action), request.state.as_str());
+        let state = request.state.as_str();
         let right = match (request.action.as_str(), state) {
-            // A thing may be gone before its deletion comes to it, and a change of nothing need not be carried out.
-            ("delete" | "update", _) => true,
+            // The thing may be gone before its deletion comes to it.
+            ("delete", _) => true,
             ("create", "succeeded") => done("apply") == 1 && done("destroy") == 0,
+            // A delete that it lost against may have done the rest.
+            ("create", _) if case.deleted(&request.name) => done("destroy") <= done("apply"),
             ("create", _) => done("apply") == done("destroy"),
-            (_, "succeeded") => done(deed) == 1,
-            _ => done(deed) == 0,
+            (_, "succeeded") => done("change") == 1 && done("undo") == 0,
+            _ if case.deleted(&request.name) => done("undo") <= done("change"),
+            _ => done("change") == done("undo"),
         };
         if !right {
             let (id, action) = (&request.id, &request.action);
-            let (applied, destroyed) = (done(deed), done("destroy"));
+            let done = ["apply", "destroy", "change", "undo"].map(|deed| (deed, done(deed)));
             found.add(
                 Promise::OneEffect,
-                format!(
-                    "request {id} ({action}) is {state}: {deed} {applied} times, destroy {destroyed} times"
-                ),
+                format!("request {id} ({action}) is {state}, and was done {done:?}"),
             );
         }
-    }
-}
-
-/// How the ledger calls what is done for a request.
-fn deed_of(action: &str) -> &str {
-    match action {
-        "create" => "apply",
-        "delete" => "destroy",
-        "update" => "update",
-        _ => "act",
     }
 }
 
 /// What stands outside at each name, told from the ledger: never two at once, and at the end what lives.
 fn things(case: &Case<'_>, living: &BTreeMap<&str, &Resource>, found: &mut Findings) {
     let mut standing: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut counts: HashMap<&str, i64> = HashMap::new();
     for effect in &case.history.end.ledger {
         let (name, stands) = (effect.name.as_str(), standing.get(effect.name.as_str()).copied());
         match (effect.deed.as_str(), stands) {
@@ -113,6 +111,15 @@ fn things(case: &Case<'_>, living: &BTreeMap<&str, &Resource>, found: &mut Findi
             }
             (_, None) => found.add(Promise::NoReturn, format!("{effect:?}, where nothing stands")),
             _ => {}
+        }
+        if let (Some(count), "apply" | "change" | "undo") = (effect.count, effect.deed.as_str()) {
+            counts.insert(name, count);
+        }
+    }
+    for (name, resource) in living {
+        let meant = resource.parameters.get("count").and_then(serde_json::Value::as_i64);
+        if let Some(count) = counts.get(name).filter(|count| meant != Some(**count)) {
+            found.add(Promise::Desired, format!("count {count} stands at {name}, meant to be is {meant:?}"));
         }
     }
     let names: HashSet<&str> = standing.keys().chain(living.keys()).copied().collect();
@@ -200,23 +207,16 @@ fn successors(name: &str, looks: &[(u64, u64, &Resource)], found: &mut Findings)
     }
 }
 
-/// What a resource that lives at the end is meant to be, as far as one life's changes say it: `count` is what it began
-/// with and all that was added, each once.
+/// What a resource that lives at the end is meant to be: its `count` is what it began with and all that was added to this
+/// life of it, each once.
 fn desired(case: &Case<'_>, resource: &Resource, found: &mut Findings) {
-    let calls: Vec<_> = case.about(&resource.name).collect();
-    let several = calls.iter().any(|call| matches!(call.ask, Ask::Delete { .. }));
-    let rewritten = calls.iter().any(|call| match &call.ask {
-        Ask::Update { patch, .. } => patch.contains_key("count"),
-        _ => false,
-    });
     let Some(maker) = case.requests.get(resource.made_by.as_str()) else { return };
-    if several || rewritten {
-        return;
-    }
     let mut keys = HashSet::new();
     let mut count = maker.parameters.get("count").and_then(serde_json::Value::as_i64);
-    for call in calls {
+    for call in case.about(&resource.name) {
         if let (Ask::Add { count: added, .. }, Outcome::Told(told)) = (&call.ask, &call.outcome)
+            // The entity tag of the answer names the life.
+            && told.head.contains(&resource.life)
             && keys.insert(&call.key)
             && case.requests.get(told.request.as_str()).is_some_and(|request| request.state == "succeeded")
         {

@@ -172,12 +172,15 @@ pub(crate) struct Request {
 /// Something that was done outside.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Effect {
-    /// `apply` for something new, `destroy` for its end; `update` and `act` for changes.
+    /// `apply` for something new, `destroy` for its end; `change` for an update or an action, `undo` where one was taken
+    /// back.
     pub(crate) deed: String,
     /// The request it was done for.
     pub(crate) request: String,
     /// The name of what it was done to.
     pub(crate) name: String,
+    /// The `count` of what stood afterwards, where that is told.
+    pub(crate) count: Option<i64>,
 }
 
 /// A promise of the portal.
@@ -269,6 +272,20 @@ impl<'a> Case<'a> {
         }
         let requests = history.end.requests.iter().map(|request| (request.id.as_str(), request)).collect();
         Self { history, keys, requests, names }
+    }
+
+    /// Whether a delete of this name may have been accepted.
+    fn deleted(&self, name: &str) -> bool {
+        self.about(name).any(|call| matches!(call.ask, Ask::Delete { .. }))
+    }
+
+    /// Whether a create of this name came to nothing.
+    fn not_made(&self, name: &str) -> bool {
+        self.history
+            .end
+            .requests
+            .iter()
+            .any(|request| request.name == name && request.action == "create" && request.state != "succeeded")
     }
 
     /// The calls about a name that may have been accepted.

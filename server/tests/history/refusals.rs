@@ -1,6 +1,7 @@
 //! Refusals: each has a cause that the history shows.
 
 use super::{Ask, Call, Case, Findings, Outcome, Promise, answers::is_reused};
+use std::collections::HashSet;
 
 pub(super) fn check(case: &Case<'_>, found: &mut Findings) {
     for call in &case.history.calls {
@@ -40,9 +41,15 @@ fn just(case: &Case<'_>, call: &Call, status: u16, problem: &str) -> bool {
             Ask::Cancel { request } => {
                 !case.told().any(|(other, told)| told.request == *request && other.ended < call.began)
             }
-            ask => !ask.changes() || others(delete) || !seen(case, call),
+            ask => {
+                !ask.changes()
+                    || others(delete)
+                    || !seen(case, call)
+                    || ask.name().is_some_and(|name| case.not_made(name))
+            }
         },
-        (412, _) => call.if_match.is_some() && others(Ask::changes),
+        // The version moved, or what was looked at was another life.
+        (412, _) => call.if_match.is_some() && (others(Ask::changes) || lives(case, call) > 1),
         // More than a resource may have.
         (422, "invalid-parameters") => matches!(call.ask, Ask::Add { .. }),
         _ => false,
@@ -53,4 +60,16 @@ fn just(case: &Case<'_>, call: &Call, status: u16, problem: &str) -> bool {
 fn seen(case: &Case<'_>, call: &Call) -> bool {
     let name = call.ask.name();
     case.history.sights.iter().any(|sight| Some(sight.seen.name.as_str()) == name && sight.ended < call.began)
+}
+
+/// How many lives the name of a call may have had.
+fn lives(case: &Case<'_>, call: &Call) -> usize {
+    let creates = case.about(call.ask.name().unwrap_or_default());
+    let keys: HashSet<&str> = creates
+        .filter(|other| {
+            matches!(other.ask, Ask::Create { .. }) && other.told().is_some_and(|told| !told.existing)
+        })
+        .map(|other| other.key.as_str())
+        .collect();
+    keys.len()
 }

@@ -12,7 +12,7 @@ fn create(name: &str, parameters: &Value) -> Ask {
 }
 
 fn told(request: &str, replayed: bool) -> Outcome {
-    let (head, body) = ("202".into(), format!("{{\"id\":\"{request}\"}}"));
+    let (head, body) = ("202 \"l1.2\"".into(), format!("{{\"id\":\"{request}\"}}"));
     Outcome::Told(Told { request: request.into(), head, body, replayed, existing: false })
 }
 
@@ -35,7 +35,8 @@ impl History {
 
     fn effect(&mut self, deed: &str, request: &str, name: &str) {
         let [deed, request, name] = [deed, request, name].map(str::to_owned);
-        self.end.ledger.push(Effect { deed, request, name });
+        let count = None;
+        self.end.ledger.push(Effect { deed, request, name, count });
     }
 
     fn sight(&mut self, began: u64, life: &str, version: i64, count: i64) {
@@ -78,12 +79,13 @@ fn changed() -> History {
     history.call("k5", add.clone(), told("r3", false));
     history.call("k5", add, told("r3", true));
     history.request("r3", "add", "one", "succeeded", &json!({ "count": 2 }));
-    history.effect("act", "r3", "one");
+    history.effect("change", "r3", "one");
     history.sight(90, "l1", 2, 3);
     history.end.resources = vec![resource("l1", 2, 3)];
     let note = Ask::Update { name: "one".into(), patch: object(&json!({ "note": "x" })) };
     history.call("k5u", note, told("r3u", false));
     history.request("r3u", "update", "one", "succeeded", &json!({ "note": "x" }));
+    history.effect("change", "r3u", "one");
     history.call("k6", create("three", &json!({})), told("r4", false));
     history.call("k7", Ask::Delete { name: "three".into() }, told("r5", false));
     history.request("r4", "create", "three", "succeeded", &json!({}));
@@ -193,10 +195,12 @@ fn a_name_belongs_to_one_living_resource() {
 fn a_request_has_one_effect() {
     breaks(Promise::OneEffect, |history| history.effect("apply", "r1", "one"));
     breaks(Promise::OneEffect, |history| history.effect("apply", "nobody", "five"));
-    breaks(Promise::OneEffect, |history| history.effect("act", "r3", "one"));
+    breaks(Promise::OneEffect, |history| history.effect("change", "r3", "one"));
     breaks(Promise::OneEffect, |history| history.end.ledger.retain(|effect| effect.request != "r3"));
     // What was canceled after its effect is undone.
     breaks(Promise::OneEffect, |history| history.end.ledger.retain(|effect| effect.deed != "destroy"));
+    // A change that was canceled is taken back, unless a delete took all of it.
+    breaks(Promise::OneEffect, |history| history.end.requests[2].state = "canceled".into());
 }
 
 #[test]
@@ -208,7 +212,7 @@ fn what_ended_never_comes_back() {
             ..resource("l4", 1, 1)
         });
     });
-    breaks(Promise::NoReturn, |history| history.effect("update", "r3", "three"));
+    breaks(Promise::NoReturn, |history| history.effect("change", "r3", "three"));
     breaks(Promise::NoReturn, |history| {
         history.sight(100, "l2", 1, 1);
         history.sight(110, "l1", 2, 3);
@@ -229,6 +233,7 @@ fn versions_grow_and_mean_one_thing() {
 fn what_was_added_counts_once() {
     breaks(Promise::Desired, |history| history.end.resources = vec![resource("l1", 3, 5)]);
     breaks(Promise::Desired, |history| history.end.resources = vec![resource("l1", 3, 1)]);
+    breaks(Promise::Desired, |history| history.end.ledger[0].count = Some(1));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::{
+    collections::HashMap,
     sync::{
         Arc, Mutex, RwLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -38,6 +39,8 @@ pub(super) struct Field {
     sent: Mutex<Vec<Sent>>,
     /// Requests that somebody was told of.
     requests: Mutex<Vec<String>>,
+    /// An early version of each name.
+    versions: Mutex<HashMap<String, String>>,
 }
 
 impl Field {
@@ -50,6 +53,7 @@ impl Field {
             sights: Mutex::default(),
             sent: Mutex::default(),
             requests: Mutex::default(),
+            versions: Mutex::default(),
         }
     }
 
@@ -81,6 +85,11 @@ fn chosen<T: Clone>(among: &[T], pick: u64) -> Option<T> {
     (length > 0).then(|| among[usize::try_from(pick % length).unwrap()].clone())
 }
 
+/// One of the newest: older ones have come to their end.
+fn newest<T: Clone>(among: &[T], pick: u64) -> Option<T> {
+    chosen(&among[among.len().saturating_sub(24)..], pick)
+}
+
 /// One caller.
 pub(super) struct Caller {
     plan: Plan,
@@ -106,10 +115,7 @@ impl Caller {
     }
 
     async fn take(&mut self, step: Step) {
-        if let Deed::Look(pick) = step.deed {
-            return self.look(pick).await;
-        }
-        let Some(sent) = self.chosen(&step.deed) else { return };
+        let Some(sent) = self.chosen(&step.deed).await else { return };
         let outcome = match step.delivery {
             Delivery::Once => self.send(&sent, TIME_OUT).await,
             Delivery::Lost(after) => self.send(&sent, after).await,
@@ -133,7 +139,7 @@ impl Caller {
     }
 
     /// What a deed comes to now, if there is anything to do it with.
-    fn chosen(&mut self, deed: &Deed) -> Option<Sent> {
+    async fn chosen(&mut self, deed: &Deed) -> Option<Sent> {
         let before = |pick| chosen(&self.field.sent.lock().unwrap(), pick);
         let sent = match deed {
             Deed::Again(pick) => return before(*pick),
@@ -141,24 +147,57 @@ impl Caller {
                 let first = before(*pick)?;
                 Sent { ask: other_than(&first.ask, *pick), ..first }
             }
-            Deed::Ask(ask) => self.with_fresh_key(ask.clone()),
+            Deed::Ask(ask) => self.with_fresh_key(ask.clone(), None),
             Deed::Cancel(pick) => {
-                let requests = self.field.requests.lock().unwrap();
-                // Mostly one of the newest, since older ones have come to their end.
-                let newest = &requests[requests.len().saturating_sub(12)..];
-                let request = chosen(newest, *pick)?;
-                drop(requests);
-                self.with_fresh_key(Ask::Cancel { request })
+                let request = newest(&self.field.requests.lock().unwrap(), *pick)?;
+                self.with_fresh_key(Ask::Cancel { request }, None)
             }
-            Deed::Look(_) => return None,
+            Deed::Anew(pick) => {
+                let ask = before(*pick)?.ask;
+                self.with_fresh_key(matches!(ask, Ask::Create { .. }).then_some(ask)?, None)
+            }
+            Deed::Update(pick) => {
+                let name = self.name(*pick)?;
+                let seen = self.look(&name).await?;
+                let early =
+                    self.field.versions.lock().unwrap().entry(name.clone()).or_insert(seen.clone()).clone();
+                let version = if pick % 8 == 0 { early } else { seen };
+                let patch = match pick % 3 {
+                    0 => json!({ "note": format!("by {pick}") }),
+                    1 => json!({ "size": "large", "note": null }),
+                    _ => json!({ "tags": ["x", "y"], "nested": { "a": pick % 5, "b": null } }),
+                };
+                let patch = patch.as_object()?.clone();
+                self.with_fresh_key(Ask::Update { name, patch }, Some(version))
+            }
+            Deed::Add(pick) => {
+                let (name, count) = (self.name(*pick)?, i64::try_from(pick % 3).ok()? + 1);
+                self.with_fresh_key(Ask::Add { name, count }, None)
+            }
+            Deed::Delete(pick) => {
+                let name = self.name(*pick)?;
+                let version = if pick % 2 == 0 { self.look(&name).await } else { None };
+                self.with_fresh_key(Ask::Delete { name }, version)
+            }
+            Deed::Look(pick) => {
+                let name = self.name(*pick)?;
+                self.look(&name).await;
+                return None;
+            }
         };
         self.field.sent.lock().unwrap().push(sent.clone());
         Some(sent)
     }
 
-    fn with_fresh_key(&mut self, ask: Ask) -> Sent {
+    /// The name of one of the things that were asked for last.
+    fn name(&self, pick: u64) -> Option<String> {
+        let sent = newest(&self.field.sent.lock().unwrap(), pick)?;
+        name_of(&sent.ask).map(str::to_owned)
+    }
+
+    fn with_fresh_key(&mut self, ask: Ask, if_match: Option<String>) -> Sent {
         self.keys += 1;
-        Sent { key: format!("key-{}-{}", self.who, self.keys), ask, if_match: None }
+        Sent { key: format!("key-{}-{}", self.who, self.keys), ask, if_match }
     }
 
     /// Sends once, waits for the answer as long as said, and writes down what came of it.
@@ -220,19 +259,16 @@ impl Caller {
         }
     }
 
-    /// Looks at the resource that an earlier submission was about.
-    async fn look(&mut self, pick: u64) {
-        let sent = chosen(&self.field.sent.lock().unwrap(), pick);
-        let Some(name) = sent.and_then(|sent| name_of(&sent.ask).map(str::to_owned)) else { return };
+    /// Looks at a resource; the version that it has.
+    async fn look(&mut self, name: &str) -> Option<String> {
         let call =
             self.field.portal(&mut self.dice).call("GET", &format!("/teams/alpha/resources/vm/{name}"));
         let began = self.field.tick();
-        if let Ok(answer) = Answer::try_of(call.timeout(TIME_OUT)).await
-            && answer.status == 200
-        {
-            let (ended, seen) = (self.field.tick(), resource(&answer.json()));
-            self.field.sights.lock().unwrap().push(Sight { began, ended, seen });
-        }
+        let answer =
+            Answer::try_of(call.timeout(TIME_OUT)).await.ok().filter(|answer| answer.status == 200)?;
+        let (ended, seen) = (self.field.tick(), resource(&answer.json()));
+        self.field.sights.lock().unwrap().push(Sight { began, ended, seen });
+        answer.header("etag").map(str::to_owned)
     }
 }
 
@@ -257,7 +293,7 @@ fn call(portal: &Api, sent: &Sent, dice: &mut Dice) -> reqwest::RequestBuilder {
         ),
         Ask::Update { name, patch } => ("PATCH", resource(name), Some(Value::from(patch.clone()))),
         Ask::Add { name, count } => {
-            ("POST", format!("{}/actions/add", resource(name)), Some(json!({ "count": count })))
+            ("POST", format!("{}/actions/add-disks", resource(name)), Some(json!({ "count": count })))
         }
         Ask::Delete { name } => ("DELETE", resource(name), None),
         Ask::Cancel { request } => ("POST", format!("/requests/{request}/cancel"), None),

@@ -1,4 +1,4 @@
-//! Randomised histories: many callers at once, while servers are killed and started again. All they were told, and how
+//! Randomised histories: many callers at once, while servers and databases are killed and started again. All they were told, and how
 //! things stand at the end, is then checked against the model of `history`.
 
 mod caller;
@@ -7,7 +7,7 @@ mod plan;
 use super::{programs_of, thrown};
 use crate::{
     history::{Ask, Dice, Effect, End, History, Outcome, Request, check},
-    support::{Api, SOON, World, eventually},
+    support::{Api, Cluster, Home, SOON, Server, World, eventually},
 };
 use caller::{Caller, Field, Sent, resource};
 use serde_json::Value;
@@ -19,12 +19,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often a server is killed at least.
-const KILLS: u32 = 42;
 /// How many call at once.
 const CALLERS: u64 = 12;
 /// How long all that was accepted may take to come to its end once everything stays up.
 const BOUND: Duration = Duration::from_mins(1);
+/// Short leases, so that what a killed server held is taken up soon, and a log of faults only.
+const SETTINGS: [(&str, &str); 2] = [("KEYTURN_LEASE", "1s"), ("KEYTURN_LOG", "error")];
 
 /// How long the faults go on at least.
 fn length() -> Duration {
@@ -34,42 +34,88 @@ fn length() -> Duration {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_promises_hold_while_the_server_is_killed_again_and_again() {
-    let mut dice = thrown();
-    let seed = dice.clone();
-    let mut world = World::with(&[("KEYTURN_LEASE", "1s"), ("KEYTURN_LOG", "error")]);
-    let field = Arc::new(Field::new(vec![world.ann.clone()]));
-    let callers: Vec<_> =
-        (1..=CALLERS).map(|who| tokio::spawn(Caller::new(&seed, who, Arc::clone(&field)).run())).collect();
-
-    let (begun, long) = (Instant::now(), length());
-    let mut killed = 0;
-    while killed < KILLS || begun.elapsed() < long {
-        tokio::time::sleep(Duration::from_millis(dice.below(900))).await;
-        world.kill();
-        killed += 1;
-        if dice.below(4) == 0 {
-            // Also while it starts.
-            world.server.begin_and_kill(Duration::from_millis(dice.below(200))).await;
-            killed += 1;
-        }
-        world.restart();
-        *field.portals.write().unwrap() = vec![world.ann.clone()];
-        assert!(callers.iter().all(|caller| !caller.is_finished()), "a caller gave up");
-    }
-    field.enough.store(true, Ordering::Relaxed);
-    for caller in callers {
-        caller.await.unwrap();
-    }
-    let ledger = world.server.home.path().join("data/offerings/vm/ledger");
-    let history = healed(&seed, &field, &world.ada, &ledger).await;
-    println!("{killed} kills, {:.1} s; {}", begun.elapsed().as_secs_f64(), told(&history));
-    must_hold(&seed, &history);
-
-    let (taken_up, adopted) = interrupted(&world).await;
+    let mut site = Site { world: World::at(Home::on_sqlite(&SETTINGS)), beside: Vec::new(), cluster: None };
+    site.campaign(42).await;
+    let (taken_up, adopted) = interrupted(&site.world).await;
     println!("{taken_up} runs were interrupted and taken up again, {adopted} of them after their effect");
     assert!(taken_up > 0, "no kill met a run");
-    let home = world.server.home.path().to_owned();
-    eventually("nothing runs any more", async || programs_of(&home).is_empty().then_some(())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_promises_hold_while_two_servers_are_killed_and_their_database_is_restarted() {
+    let cluster = Cluster::start(&["--durable"]);
+    let world = World::at(Home::on_postgres(
+        &cluster,
+        &[&SETTINGS[..], &[("KEYTURN_CLOCK_OFFSET", "5m")][..]].concat(),
+    ));
+    // The clocks of the two are ten minutes apart.
+    let beside = vec![Server::start(world.server.home.beside(&[("KEYTURN_CLOCK_OFFSET", "-5m")]))];
+    let mut site = Site { world, beside, cluster: Some(cluster) };
+    site.campaign(24).await;
+}
+
+/// The servers of a campaign, and what they stand on.
+struct Site {
+    world: World,
+    /// Other servers on the same database.
+    beside: Vec<Server>,
+    /// The database server, where it is one.
+    cluster: Option<Cluster>,
+}
+
+impl Site {
+    /// Where all servers are now.
+    fn portals(&self) -> Vec<Api> {
+        let ann = &self.world.ann;
+        let beside = self.beside.iter().map(|server| server.api(ann.token.as_deref().unwrap()));
+        std::iter::once(ann.clone()).chain(beside).collect()
+    }
+
+    /// Lets something fail, and brings it back.
+    async fn fail(&mut self, dice: &mut Dice) {
+        if let Some(cluster) = self.cluster.as_ref().filter(|_| dice.below(4) == 0) {
+            assert_eq!(cluster.ask("stop"), "stopped");
+            tokio::time::sleep(Duration::from_millis(dice.below(300))).await;
+            assert_eq!(cluster.ask("start"), "started");
+            return;
+        }
+        let number = usize::try_from(dice.below(1 + u64::try_from(self.beside.len()).unwrap())).unwrap();
+        let while_starting = (dice.below(4) == 0).then(|| Duration::from_millis(dice.below(200)));
+        let server = if number == 0 { &mut self.world.server } else { &mut self.beside[number - 1] };
+        server.kill();
+        if let Some(after) = while_starting {
+            server.begin_and_kill(after).await;
+        }
+        if number == 0 { self.world.restart() } else { server.restart() }
+    }
+
+    /// Lets callers call while so many things fail, and checks what comes of it.
+    async fn campaign(&mut self, faults: u32) {
+        let mut dice = thrown();
+        let seed = dice.clone();
+        let field = Arc::new(Field::new(self.portals()));
+        let callers =
+            (1..=CALLERS).map(|who| tokio::spawn(Caller::new(&seed, who, Arc::clone(&field)).run()));
+        let callers: Vec<_> = callers.collect();
+        let (begun, long) = (Instant::now(), length());
+        let mut failed = 0;
+        while failed < faults || begun.elapsed() < long {
+            tokio::time::sleep(Duration::from_millis(dice.below(900))).await;
+            self.fail(&mut dice).await;
+            failed += 1;
+            *field.portals.write().unwrap() = self.portals();
+            assert!(callers.iter().all(|caller| !caller.is_finished()), "a caller gave up");
+        }
+        field.enough.store(true, Ordering::Relaxed);
+        for caller in callers {
+            caller.await.unwrap();
+        }
+        let home = self.world.server.home.path().to_owned();
+        let history = healed(&seed, &field, &self.world.ada, &home.join("data/offerings/vm/ledger")).await;
+        println!("{failed} faults, {:.1} s; {}", begun.elapsed().as_secs_f64(), told(&history));
+        must_hold(&seed, &history);
+        eventually("nothing runs any more", async || programs_of(&home).is_empty().then_some(())).await;
+    }
 }
 
 /// Lets everything come to its end, sends every key once more before and after that, and tells how things stand then.
@@ -150,12 +196,13 @@ fn request(shown: &Value) -> Request {
     }
 }
 
-/// The test offering's own ledger: `<deed> <request> <team>/<name> …`.
+/// The test offering's own ledger: `<deed> <request> <team>/<name> <attempt> <action> <count> …`.
 fn effects(ledger: &str) -> Vec<Effect> {
     let effect = |line: &str| {
         let words: Vec<&str> = line.split(' ').collect();
         let name = words[2].strip_prefix("alpha/").unwrap().to_owned();
-        Effect { deed: words[0].to_owned(), request: words[1].to_owned(), name }
+        let count = words[5].parse().ok();
+        Effect { deed: words[0].to_owned(), request: words[1].to_owned(), name, count }
     };
     ledger.lines().map(effect).collect()
 }
@@ -163,9 +210,20 @@ fn effects(ledger: &str) -> Vec<Effect> {
 /// What a history is made of, in short.
 fn told(history: &History) -> String {
     let count = |fits: fn(&Outcome) -> bool| history.calls.iter().filter(|call| fits(&call.outcome)).count();
-    let cancels = history.calls.iter().filter(|call| matches!(call.ask, Ask::Cancel { .. })).count();
+    let kinds: [(&str, fn(&Ask) -> bool); 5] = [
+        ("create", |ask| matches!(ask, Ask::Create { .. })),
+        ("update", |ask| matches!(ask, Ask::Update { .. })),
+        ("add", |ask| matches!(ask, Ask::Add { .. })),
+        ("delete", |ask| matches!(ask, Ask::Delete { .. })),
+        ("cancel", |ask| matches!(ask, Ask::Cancel { .. })),
+    ];
+    let kinds = kinds.map(|(word, fits)| {
+        let told =
+            history.calls.iter().filter(|call| fits(&call.ask) && matches!(call.outcome, Outcome::Told(_)));
+        (word, told.count())
+    });
     format!(
-        "{} calls ({cancels} to cancel): {} told, {} refused, {} without an answer; {} looks, {} requests, {} effects",
+        "{} calls (told: {kinds:?}): {} told, {} refused, {} without an answer; {} looks, {} requests, {} effects",
         history.calls.len(),
         count(|outcome| matches!(outcome, Outcome::Told(_))),
         count(|outcome| matches!(outcome, Outcome::Refused { .. })),

@@ -30,6 +30,14 @@ pub(super) enum Deed {
     Other(u64),
     /// The end of a request.
     Cancel(u64),
+    /// Once more what had this name before, under another key.
+    Anew(u64),
+    /// Other parameters for a resource, for the version that it has now or one that it had.
+    Update(u64),
+    /// More of a resource.
+    Add(u64),
+    /// The end of a resource.
+    Delete(u64),
     /// A look at a resource.
     Look(u64),
 }
@@ -60,11 +68,15 @@ impl Plan {
         self.step += 1;
         let dice = &mut self.dice;
         let pick = dice.next();
-        let deed = match dice.below(20) {
-            0..11 => Deed::Ask(self.create()),
-            11..14 => Deed::Again(pick),
-            14..16 => Deed::Other(pick),
-            16..18 => Deed::Cancel(pick),
+        let deed = match dice.below(28) {
+            0..10 => Deed::Ask(self.create()),
+            10..13 => Deed::Again(pick),
+            13..15 => Deed::Other(pick),
+            15..17 => Deed::Cancel(pick),
+            17 => Deed::Anew(pick),
+            18..20 => Deed::Update(pick),
+            20..23 => Deed::Add(pick),
+            23..25 => Deed::Delete(pick),
             _ => Deed::Look(pick),
         };
         let dice = &mut self.dice;

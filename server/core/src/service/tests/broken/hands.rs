@@ -104,7 +104,7 @@ impl Shop {
     }
 
     fn write(&self, deed: &str, request: RequestId, name: String) {
-        let effect = Effect { deed: deed.into(), request: request.to_string(), name };
+        let effect = Effect { deed: deed.into(), request: request.to_string(), name, count: None };
         self.ledger.lock().unwrap().push(effect);
     }
 }
