@@ -93,6 +93,12 @@ impl Attempt<'_> {
             // Not shut down and not lost: the request was canceled while its program ran.
             verdict = self.take_back(RequestState::Canceled, None).await?;
         }
+        let in_doubt = matches!(verdict, Verdict::Again(_) | Verdict::LookAgain(_) | Verdict::Unknown(_));
+        if in_doubt && self.lease.is_lost() {
+            // The question was broken off because the lease was about to end, so the doubt is this worker's own. Whoever
+            // takes the run next asks again.
+            return Ok(Held::Lost);
+        }
         self.write(verdict).await
     }
 

@@ -240,3 +240,29 @@ async fn a_lock_that_somebody_sits_on_is_waited_for_with_a_bound() {
     sqlx::raw_sql("ROLLBACK").execute(&mut sitting).await.unwrap();
     assert!(matches!(bench.store.submit(cancel).await.unwrap(), Submitted::First(..)));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_goes_away_half_way_leaves_no_transaction_behind() {
+    let bench = Bench::postgres().await;
+    bench.created("k", "vm-one").await;
+    for round in 0..1000_u64 {
+        // Now at its first statement, now at its last.
+        let patience = Duration::from_micros(round * 7 % 2000);
+        let _ = tokio::time::timeout(patience, bench.all(5, None)).await;
+    }
+    let Place::Address(address) = &bench.place else { panic!("on PostgreSQL") };
+    let options: sqlx::postgres::PgConnectOptions = address.parse().unwrap();
+    let mut database = options.connect().await.unwrap();
+    // PostgreSQL ends them by itself after ten seconds; before that, whoever got the connection next would see that moment.
+    let begun = Instant::now();
+    loop {
+        let open = "SELECT count(*) FROM pg_stat_activity
+                     WHERE datname = current_database() AND state LIKE 'idle in transaction%'";
+        let open: i64 = sqlx::query_scalar(open).fetch_one(&mut database).await.unwrap();
+        if open == 0 {
+            return;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(4), "{open} transactions were left open");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}

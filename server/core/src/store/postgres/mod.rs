@@ -107,9 +107,10 @@ impl Readers {
         given: A,
         work: Work<A, T>,
     ) -> StoreResult<T> {
-        let mut connection = self.0.acquire().await?;
-        let read = timeout(PIECE, work(&given, &mut connection)).await;
-        answered(connection, read)
+        let mut lent = Lent::of(&self.0).await?;
+        let connection = lent.connection()?;
+        let read = timeout(PIECE, work(&given, connection)).await;
+        lent.answered(read)
     }
 
     /// Reads with several statements that see the same moment.
@@ -118,14 +119,15 @@ impl Readers {
         given: A,
         work: Work<A, T>,
     ) -> StoreResult<T> {
-        let mut connection = self.0.acquire().await?;
+        let mut lent = Lent::of(&self.0).await?;
+        let connection = lent.connection()?;
         let read = timeout(PIECE, async {
             let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
             let mut transaction = connection.begin_with(begin).await?;
             work(&given, &mut transaction).await
         })
         .await;
-        answered(connection, read)
+        lent.answered(read)
     }
 }
 
@@ -211,7 +213,8 @@ impl Postgres {
     }
 
     async fn write_once<A: Send + Sync, T>(&self, given: &A, work: Work<A, T>) -> StoreResult<T> {
-        let mut connection = self.readers.0.acquire().await?;
+        let mut lent = Lent::of(&self.readers.0).await?;
+        let connection = lent.connection()?;
         let written = timeout(PIECE, async {
             let mut transaction = connection.begin().await?;
             let result = work(given, &mut transaction).await?;
@@ -219,7 +222,7 @@ impl Postgres {
             Ok(result)
         })
         .await;
-        answered(connection, written)
+        lent.answered(written)
     }
 
     /// Has a submission decided.
@@ -250,13 +253,35 @@ impl Postgres {
     }
 }
 
-/// What came of a piece of work. A connection that owes an answer is of no use to the next.
-fn answered<T>(
-    connection: PoolConnection<sqlx::Postgres>,
-    result: Result<StoreResult<T>, tokio::time::error::Elapsed>,
-) -> StoreResult<T> {
-    result.unwrap_or_else(|_| {
-        drop(connection.detach());
-        Err(no_answer())
-    })
+/// A connection of the pool that goes back there only once its piece of work is over. Who asked may go away half-way: the
+/// connection then owes an answer or stands in a transaction, and would show the next one an old moment.
+struct Lent(Option<PoolConnection<sqlx::Postgres>>);
+
+impl Lent {
+    async fn of(pool: &PgPool) -> StoreResult<Self> {
+        Ok(Self(Some(pool.acquire().await?)))
+    }
+
+    fn connection(&mut self) -> StoreResult<&mut Connection> {
+        self.0.as_deref_mut().ok_or_else(no_answer)
+    }
+
+    /// What came of the piece of work.
+    fn answered<T>(mut self, result: Result<StoreResult<T>, tokio::time::error::Elapsed>) -> StoreResult<T> {
+        match result {
+            Ok(result) => {
+                drop(self.0.take());
+                result
+            }
+            Err(_) => Err(no_answer()),
+        }
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Some(connection) = self.0.take() {
+            drop(connection.detach());
+        }
+    }
 }

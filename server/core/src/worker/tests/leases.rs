@@ -2,12 +2,22 @@
 
 use crate::{
     clock::SystemClock,
-    provisioner::fake::{Behaviour, Fake},
+    provisioner::{
+        Context, Job, Observation, Outcome, Provisioner,
+        fake::{Behaviour, Fake},
+    },
     testing::{House, Plan, Scripted, eventually, offering, with_fake},
 };
-use domain::state::RequestState::{Running, Succeeded};
+use async_trait::async_trait;
+use domain::{
+    state::RequestState::{Running, Succeeded},
+    view::Object,
+};
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -75,6 +85,58 @@ async fn who_cannot_renew_stops_its_program_before_the_lease_ends() {
     // What it had begun is taken up again once the lease is over.
     eventually(async || (script.calls() == ["apply", "observe", "apply"]).then_some(())).await;
     assert_eq!(house.view(id).await.state, Running);
+}
+
+/// Loses its first answer; the first look for it takes until it is broken off.
+#[derive(Debug, Default)]
+struct SlowToLook {
+    applied: AtomicU32,
+    begun: AtomicU32,
+    broken_off: AtomicU32,
+}
+
+#[async_trait]
+impl Provisioner for SlowToLook {
+    async fn observe(&self, _: &Job, context: &Context) -> Observation {
+        if self.begun.fetch_add(1, Ordering::SeqCst) > 0 {
+            return Observation::Absent;
+        }
+        context.stop.cancelled().await;
+        self.broken_off.fetch_add(1, Ordering::SeqCst);
+        Observation::CannotTell("stopped".into())
+    }
+
+    async fn apply(&self, _: &Job, _: &Context) -> Outcome {
+        match self.applied.fetch_add(1, Ordering::SeqCst) {
+            0 => Outcome::CannotTell("the answer was lost".into()),
+            _ => Outcome::Done(Object::new()),
+        }
+    }
+
+    async fn destroy(&self, _: &Job, _: &Context) -> Outcome {
+        Outcome::Done(Object::new())
+    }
+}
+
+#[tokio::test]
+async fn a_look_that_was_broken_off_for_want_of_the_database_leaves_nothing_in_doubt() {
+    let slow = Arc::new(SlowToLook::default());
+    let plan = Plan { lease: Duration::from_secs(1), workers: 1, ..Plan::of(Fake::default()) };
+    let plan = plan.offering(|offering| (offering.provisioner, offering.max_tries) = (slow.clone(), 1));
+    let house = House::at_work(plan).await;
+    let id = house.create("one").await;
+    let happened = async |count: &AtomicU32| {
+        eventually(async || (count.load(Ordering::SeqCst) > 0).then_some(())).await;
+    };
+    happened(&slow.begun).await;
+    // As if the database were away: nothing is renewed until the lease is about to end.
+    let mut database = house.database().await;
+    sqlx::query("BEGIN IMMEDIATE").execute(&mut database).await.unwrap();
+    happened(&slow.broken_off).await;
+    sqlx::query("ROLLBACK").execute(&mut database).await.unwrap();
+    // There was one try only, and it was not used up by that.
+    house.reaches(id, Succeeded).await;
+    assert_eq!(slow.applied.load(Ordering::SeqCst), 2);
 }
 
 #[tokio::test]

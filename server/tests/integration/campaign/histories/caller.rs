@@ -165,7 +165,7 @@ impl Caller {
                 let patch = match pick % 3 {
                     0 => json!({ "note": format!("by {pick}") }),
                     1 => json!({ "size": "large", "note": null }),
-                    _ => json!({ "tags": ["x", "y"], "nested": { "a": pick % 5, "b": null } }),
+                    _ => json!({ "tags": ["x", "y"], "nested": { "a": 1 + pick % 5, "b": null } }),
                 };
                 let patch = patch.as_object()?.clone();
                 self.with_fresh_key(Ask::Update { name, patch }, Some(version))
