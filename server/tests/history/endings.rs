@@ -102,16 +102,18 @@ fn holds(kept: &Object, sent: &Object) -> bool {
     sent.iter().all(|(name, value)| kept.get(name) == Some(value))
 }
 
-/// The requests that somebody tried to cancel, and whether that was accepted for certain. One that was told to be stopped
-/// already, by a delete, may have been done before it could be stopped; the delete then removes it.
+/// The requests that somebody tried to cancel, and whether they must be canceled for that. An action or a delete that is
+/// done by then stays done, and so does what was told to be stopped already, by a delete that then removes it.
 fn cancels<'a>(case: &Case<'a>) -> HashMap<&'a str, bool> {
     let mut cancels: HashMap<&str, bool> = HashMap::new();
     for call in &case.history.calls {
         if let Ask::Cancel { request } = &call.ask
             && !matches!(call.outcome, Outcome::Refused { .. })
         {
-            let name = case.requests.get(request.as_str()).map_or("", |request| request.name.as_str());
-            let certain = call.told().is_some_and(|told| !told.existing || !case.deleted(name));
+            let can_be_undone = case.requests.get(request.as_str()).is_some_and(|request| {
+                ["create", "update"].contains(&request.action.as_str()) && !case.deleted(&request.name)
+            });
+            let certain = can_be_undone && call.told().is_some();
             *cancels.entry(request).or_default() |= certain;
         }
     }
