@@ -11,8 +11,8 @@ use std::{
     },
     time::Duration,
 };
-use tokio::{task::JoinHandle, time::Instant};
-use tokio_util::sync::CancellationToken;
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// The shortest time between two renewals that a change of the request brings about.
 const AT_MOST_EVERY: Duration = Duration::from_millis(200);
@@ -23,7 +23,7 @@ pub(super) struct Lease {
     /// Fires when the work must stop, for whatever reason.
     pub(super) stop: CancellationToken,
     lost: Arc<AtomicBool>,
-    renewing: JoinHandle<()>,
+    _renewing: DropGuard,
 }
 
 impl Lease {
@@ -34,8 +34,11 @@ impl Lease {
         let lost = Arc::new(AtomicBool::new(false));
         // Listens before anything is begun, so that no cancellation falls between.
         let listener = portal.store.changes().listen();
-        let renewing = tokio::spawn(renew(portal, hold, taken, listener, stop.clone(), Arc::clone(&lost)));
-        Self { stop, lost, renewing }
+        let over = CancellationToken::new();
+        let renewing =
+            Renewing { portal, hold, stop: stop.clone(), lost: Arc::clone(&lost), over: over.clone() };
+        tokio::spawn(renewing.run(taken, listener));
+        Self { stop, lost, _renewing: over.drop_guard() }
     }
 
     /// Whether another may hold the run by now.
@@ -44,56 +47,60 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
-    fn drop(&mut self) {
-        self.renewing.abort();
-    }
-}
-
-async fn renew(
+struct Renewing {
     portal: Arc<Inner>,
     hold: Hold,
-    taken: Instant,
-    mut listener: Listener,
     stop: CancellationToken,
     lost: Arc<AtomicBool>,
-) {
-    let lease = portal.settings.lease;
-    // A quarter of the lease is left for the program to be stopped in.
-    let safe = lease * 3 / 4;
-    let mut stop_at = taken + safe;
-    // A third of the lease leaves room for more tries before the work has to stop.
-    let mut wait = lease / 3;
-    loop {
-        let left = stop_at.saturating_duration_since(Instant::now());
-        listener.change_of(hold.request, wait.min(left)).await;
-        let begun = Instant::now();
-        let renewal = portal.store.renew(hold, portal.clock.now(), lease);
-        // However long the database takes, the work does not go on past its lease.
-        match tokio::time::timeout_at(stop_at, renewal).await {
-            Ok(Ok(Held::Yes(intent))) => {
-                stop_at = begun + safe;
-                wait = lease / 3;
-                if intent == Intent::Cancel {
-                    stop.cancel();
+    /// Fires when nobody works on the run any more. A renewal that is under way is not broken off by it.
+    over: CancellationToken,
+}
+
+impl Renewing {
+    async fn run(self, taken: Instant, mut listener: Listener) {
+        let lease = self.portal.settings.lease;
+        // A quarter of the lease is left for the program to be stopped in.
+        let safe = lease * 3 / 4;
+        let mut stop_at = taken + safe;
+        // A third of the lease leaves room for more tries before the work has to stop.
+        let mut wait = lease / 3;
+        loop {
+            let left = stop_at.saturating_duration_since(Instant::now());
+            let next = async {
+                listener.change_of(self.hold.request, wait.min(left)).await;
+                // Most changes are the run's own, which often ends soon after.
+                tokio::time::sleep_until(stop_at.min(Instant::now() + AT_MOST_EVERY.min(lease / 10))).await;
+            };
+            tokio::select! {
+                () = self.over.cancelled() => return,
+                () = next => {}
+            }
+            let begun = Instant::now();
+            let renewal = self.portal.store.renew(self.hold, self.portal.clock.now(), lease);
+            // However long the database takes, the work does not go on past its lease.
+            match tokio::time::timeout_at(stop_at, renewal).await {
+                Ok(Ok(Held::Yes(intent))) => {
+                    stop_at = begun + safe;
+                    wait = lease / 3;
+                    if intent == Intent::Cancel {
+                        self.stop.cancel();
+                    }
                 }
+                Ok(Ok(Held::Lost)) => return self.lose(),
+                Ok(Err(error)) => {
+                    wait = lease / 10;
+                    tracing::warn!(%error, request = %self.hold.request, "a lease was not renewed");
+                }
+                Err(_) => tracing::warn!(request = %self.hold.request, "a lease was not renewed in time"),
             }
-            Ok(Ok(Held::Lost)) => {
-                lost.store(true, Ordering::Release);
-                stop.cancel();
-                return;
+            if Instant::now() >= stop_at {
+                return self.lose();
             }
-            Ok(Err(error)) => {
-                wait = lease / 10;
-                tracing::warn!(%error, request = %hold.request, "a lease was not renewed");
-            }
-            Err(_) => tracing::warn!(request = %hold.request, "a lease was not renewed in time"),
         }
-        if Instant::now() >= stop_at {
-            lost.store(true, Ordering::Release);
-            stop.cancel();
-            return;
-        }
-        tokio::time::sleep(AT_MOST_EVERY.min(lease / 10)).await;
+    }
+
+    fn lose(&self) {
+        self.lost.store(true, Ordering::Release);
+        self.stop.cancel();
     }
 }
