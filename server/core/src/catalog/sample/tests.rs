@@ -64,6 +64,10 @@ impl Shop {
         let group = rustix::process::Pid::from_child(&running);
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         running.wait().unwrap();
+        // What it started dies with it, but not at the same instant; a worker goes on only once all of it is gone.
+        while rustix::process::test_kill_process_group(group).is_ok() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 
