@@ -1,13 +1,14 @@
 //! A history of many finished keys, written straight into a portal's database: what a busy year leaves behind.
 
+use sqlx::Connection;
 use std::path::Path;
 
 /// How many keys one commit holds.
 const CHUNK: u64 = 100_000;
 
 /// Fills the file of a portal that is not running with `keys` finished requests of the team `bench`, each with its
-/// resource, claim, submission and history. They ended over the five days before `now`, a moment in milliseconds.
-pub(crate) fn sqlite(file: &Path, keys: u64, now: i64) {
+/// resource, claim, submission and history. They ended over the last five days.
+pub(crate) fn sqlite(file: &Path, keys: u64) {
     let connection = rusqlite::Connection::open(file).unwrap();
     // Durability is for what is measured, not for what is set up.
     connection
@@ -15,8 +16,8 @@ pub(crate) fn sqlite(file: &Path, keys: u64, now: i64) {
         .unwrap();
     let principal: Vec<u8> =
         connection.query_row("SELECT id FROM principal LIMIT 1", [], |row| row.get(0)).unwrap();
-    let step = 5 * 86_400_000 / i64::try_from(keys).unwrap().max(1);
-    let step = step.max(1);
+    let now: i64 = connection.query_row("SELECT unixepoch() * 1000", [], |row| row.get(0)).unwrap();
+    let step = (5 * 86_400_000 / i64::try_from(keys).unwrap()).max(1);
     let mut from = 0;
     while from < keys {
         let until = (from + CHUNK).min(keys);
@@ -67,4 +68,48 @@ pub(crate) fn sqlite(file: &Path, keys: u64, now: i64) {
         from = until;
     }
     connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE); ANALYZE;").unwrap();
+}
+
+/// The same in PostgreSQL.
+pub(crate) async fn postgres(url: &str, keys: u64) {
+    let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
+    let mut from = 0;
+    while from < keys {
+        let until = (from + CHUNK).min(keys);
+        let id = "lpad(to_hex(at), 12, '0') || '7' || lpad(to_hex(n % 4096), 3, '0')";
+        let statement = format!(
+            "WITH new AS MATERIALIZED (
+                 SELECT n, at, ({id} || left(md5('r' || n), 16))::uuid AS request, ({id} || left(md5('s' || n), 16))::uuid
+                        AS resource, ({id} || left(md5('u' || n), 16))::uuid AS submission, md5('k' || n) AS key
+                   FROM (SELECT n, floor(extract(epoch FROM now()) * 1000)::bigint - 432000000
+                                   + n * 432000000 / {keys} AS at
+                           FROM generate_series({from}::bigint, {until}::bigint - 1) AS count (n)) AS timed),
+                  who AS (SELECT id FROM principal LIMIT 1),
+                  claims AS (
+                 INSERT INTO claim (team, principal, key, fingerprint, body_hash, key_version, schema_digest, request,
+                                    answer_kind, location, body, claimed_at)
+                 SELECT 'bench', who.id, key, decode(md5(key) || md5(key), 'hex'), decode(md5(key) || md5(key), 'hex'), 1,
+                        'filled', request, 'accepted', '/api/v1/requests/' || request,
+                        convert_to(repeat('x', 500), 'UTF8'), at FROM new, who),
+                  requests AS (
+                 INSERT INTO request (id, team, principal, requested_by, channel, action, offering, offering_version, type,
+                                      name, resource, parameters, labels, correlation_id, state, created_at, updated_at,
+                                      finished_at)
+                 SELECT request, 'bench', who.id, 'bench', 'api', 'create', 'fast', '1', 'fast', 'filled-' || n, resource,
+                        '{{\"count\":1,\"size\":\"small\"}}', '{{}}', request::text, 'succeeded', at, at, at
+                   FROM new, who),
+                  resources AS (
+                 INSERT INTO resource (id, team, type, name, offering, state, parameters, request, created_at, updated_at)
+                 SELECT resource, 'bench', 'fast', 'filled-' || n, 'fast', 'active',
+                        '{{\"count\":1,\"size\":\"small\"}}', request, at, at FROM new),
+                  submissions AS (
+                 INSERT INTO submission (id, team, principal, key, request, operation, outcome, channel, sent_by, at)
+                 SELECT submission, 'bench', who.id, key, request, 'create', 'first', 'api', 'bench', at FROM new, who)
+             INSERT INTO event (request, seq, attempt, at, entry)
+             SELECT request, 1, 1, at, '{{\"kind\":\"state\",\"state\":\"succeeded\"}}' FROM new"
+        );
+        sqlx::query(sqlx::AssertSqlSafe(statement)).execute(&mut connection).await.unwrap();
+        from = until;
+    }
+    sqlx::query("ANALYZE").execute(&mut connection).await.unwrap();
 }

@@ -2,7 +2,8 @@
 //! HTTP endpoint, in one run on one machine and one disk with the same durability.
 //!
 //! Nothing is judged; ratios are printed. `KEYTURN_BENCH_SECONDS` is how long each line is measured (5);
-//! `KEYTURN_BENCH_ONLY` leaves out what is not `sqlite` or not `postgres`.
+//! `KEYTURN_BENCH_ONLY` leaves out what is not `sqlite` or not `postgres`; `KEYTURN_BENCH_KEYS` measures again with so
+//! many finished keys.
 
 #![expect(
     clippy::unwrap_used,
@@ -13,6 +14,7 @@
 mod bare_sqlite;
 #[path = "../../tests/integration/support/cluster.rs"]
 mod cluster;
+mod filled;
 mod load;
 mod postgres;
 mod report;
@@ -21,12 +23,14 @@ mod server;
 use cluster::Cluster;
 use load::{Keys, Seen, load};
 use report::{Line, Served};
-use server::{Database, Server};
+use server::{Database, PLAIN, Server, SettingUp};
 use std::{path::Path, time::Duration};
 
 const WARM_UP: Duration = Duration::from_secs(1);
 /// How many keys the repeats go round.
 const REPEATED: u64 = 2000;
+/// Under these settings the older half of a long history is over.
+const SWEPT: [(&str, &str); 2] = [("KEYTURN_GUARD_LONGEST_RETRY", "1h"), ("KEYTURN_GUARD_RETENTION", "60h")];
 /// Where the numbers of the storms' keys begin.
 const STORMS: u64 = 100_000_000;
 
@@ -48,7 +52,7 @@ async fn line(what: &str, portal: &Server, keys: Keys, measured: Duration) -> (L
 
 /// The kinds of load on a portal that keeps its rows in this database.
 async fn portal(name: &str, database: &Database, measured: Duration) -> (Vec<Line>, String) {
-    let portal = Server::portal(database, "4");
+    let portal = Server::portal(database, &PLAIN).await;
     println!("{name}: {:.0} ms from start to first answer", portal.cold_start.as_secs_f64() * 1000.0);
     let (mut new, seen) = line(&format!("{name}, new keys"), &portal, Keys::New(0), measured).await;
     new.executed(portal.requests().await, seen.sent);
@@ -58,6 +62,22 @@ async fn portal(name: &str, database: &Database, measured: Duration) -> (Vec<Lin
     let (mut storm, stormed) = line(&format!("{name}, storms"), &portal, Keys::Storm(STORMS), measured).await;
     storm.executed(portal.requests().await - before, stormed.sent.div_ceil(8));
     (vec![new, repeats, storm], seen.body)
+}
+
+/// The same with a long history, and again while its older half is swept away.
+async fn filled(name: &str, databases: [Database; 2], keys: u64, measured: Duration) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let kinds = [("", &[][..]), (", being swept", &SWEPT[..])];
+    for ((kind, settings), database) in kinds.into_iter().zip(databases) {
+        let portal = Server::portal(&database, &SettingUp { keys, settings, ..PLAIN }).await;
+        let what = format!("{name}, {keys} finished keys{kind}");
+        lines.push(line(&format!("{what}, new keys"), &portal, Keys::New(0), measured).await.0);
+        portal.idle().await;
+        lines.push(line(&format!("{what}, repeats"), &portal, Keys::Repeated(REPEATED), measured).await.0);
+        let left = portal.unswept().await;
+        println!("{what}: {left} claims still hold their answers");
+    }
+    lines
 }
 
 async fn ceiling(body: &str, measured: Duration) -> Line {
@@ -75,6 +95,7 @@ async fn main() {
     let seconds = std::env::var("KEYTURN_BENCH_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5);
     let measured = Duration::from_secs(seconds);
     let mut lines = vec![ceiling(&"x".repeat(500), measured).await];
+    let keys: u64 = std::env::var("KEYTURN_BENCH_KEYS").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
     let wanted = std::env::var("KEYTURN_BENCH_ONLY").unwrap_or_default();
     if wanted != "postgres" {
         let (portal, body) = portal("SQLite", &Database::Sqlite, measured).await;
@@ -83,14 +104,21 @@ async fn main() {
             let seen = bare_sqlite::inserts(u64::from(each), &body, WARM_UP, measured);
             lines.push(Line::of(&format!("bare SQLite, {what}"), seen, each, measured, None));
         }
+        if keys > 0 {
+            lines.extend(filled("SQLite", [Database::Sqlite, Database::Sqlite], keys, measured).await);
+        }
     }
     if wanted != "sqlite" {
         let cluster = Cluster::start(&["--durable"]);
-        let database = Database::Postgres(cluster.database().await);
+        let database = Database::Postgres(cluster.database());
         lines.extend(portal("PostgreSQL", &database, measured).await.0);
         for (what, each) in [("one commit each", 1), ("16 a commit", 16)] {
             let what = format!("pgbench at 64 clients, {what}");
             lines.push(postgres::inserts(&cluster, &what, each, measured).await);
+        }
+        if keys > 0 {
+            let databases = [cluster.database(), cluster.database()].map(Database::Postgres);
+            lines.extend(filled("PostgreSQL", databases, keys, measured).await);
         }
     }
     println!("\nGuarded submissions over HTTP at {} connections\n", load::CONNECTIONS);

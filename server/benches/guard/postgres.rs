@@ -1,22 +1,24 @@
 //! PostgreSQL by itself: the rows of a submission as the guard writes them, by pgbench at 64 clients, in the portal's own
 //! tables, durably.
 
-use crate::{cluster::Cluster, report::Line};
+use crate::{cluster::Cluster, report::Line, server::key_file};
 use std::{fmt::Write, path::PathBuf, process::Command, time::Duration};
 use tempfile::TempDir;
 
 /// Measures `each` submissions a commit.
 pub(crate) async fn inserts(cluster: &Cluster, what: &str, each: u32, measured: Duration) -> Line {
-    let url = cluster.database().await;
+    let url = cluster.database();
+    let folder = TempDir::new().unwrap();
+    let key = key_file(folder.path());
     let migrated = Command::new(env!("CARGO_BIN_EXE_keyturn"))
         .arg("migrate")
-        .current_dir(std::env::temp_dir())
+        .current_dir(folder.path())
         .env_clear()
         .env("KEYTURN_DATABASE_URL", &url)
+        .env("KEYTURN_SECRET_KEY_FILE", &key)
         .status()
         .unwrap();
     assert!(migrated.success());
-    let folder = TempDir::new().unwrap();
     let script = folder.path().join("script.sql");
     std::fs::write(&script, statements(each)).unwrap();
     let output = Command::new(program())

@@ -1,11 +1,13 @@
 //! The servers under load: the real program in a folder of its own, and a bare HTTP endpoint as the ceiling.
 
+use crate::filled;
 use axum::{Router, body::Bytes, http::StatusCode, http::header, routing::post};
 use serde_json::Value;
 use sqlx::Connection;
 use std::{
     io::{BufRead, BufReader},
-    path::Path,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -23,6 +25,20 @@ pub(crate) enum Database {
     Postgres(String),
 }
 
+/// What a portal begins with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SettingUp {
+    /// How many runs are carried out at once.
+    pub(crate) workers: &'static str,
+    /// How many finished keys there are.
+    pub(crate) keys: u64,
+    /// Further settings.
+    pub(crate) settings: &'static [(&'static str, &'static str)],
+}
+
+/// An empty portal as it is by default.
+pub(crate) const PLAIN: SettingUp = SettingUp { workers: "4", keys: 0, settings: &[] };
+
 /// A server that runs.
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -36,10 +52,10 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// The portal, carrying out with this many workers.
-    pub(crate) fn portal(database: &Database, workers: &str) -> Self {
+    /// The portal.
+    pub(crate) async fn portal(database: &Database, setting_up: &SettingUp) -> Self {
         let folder = TempDir::new().unwrap();
-        let key = folder.path().join("secret.key");
+        let key = key_file(folder.path());
         let command = |arguments: &[&str]| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_keyturn"));
             command
@@ -49,7 +65,8 @@ impl Server {
                 .env("PATH", std::env::var_os("PATH").unwrap_or_default())
                 .env("KEYTURN_LISTEN", "127.0.0.1:0")
                 .env("KEYTURN_LOG", "warn")
-                .env("KEYTURN_WORKERS", workers)
+                .env("KEYTURN_WORKERS", setting_up.workers)
+                .envs(setting_up.settings.iter().copied())
                 .env("KEYTURN_SECRET_KEY_FILE", &key)
                 .env("KEYTURN_CATALOG", Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/catalog"));
             if let Database::Postgres(url) = database {
@@ -57,11 +74,6 @@ impl Server {
             }
             command
         };
-        if let Database::Postgres(_) = database {
-            // With PostgreSQL the key is supplied; a server on SQLite makes a fitting one.
-            let made = command(&["migrate"]).env_remove("KEYTURN_DATABASE_URL").output().unwrap();
-            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        }
         let run = |arguments: &[&str]| {
             let output = command(arguments).stderr(Stdio::inherit()).output().unwrap();
             assert!(output.status.success(), "{arguments:?}");
@@ -72,6 +84,13 @@ impl Server {
         let said = run(&["token", "create", "--user", "bench", "--label", "bench", "--json"]);
         let said: Value = serde_json::from_str(&said).unwrap();
         let token = said["token"].as_str().unwrap();
+        let file = folder.path().join("data/keyturn.db");
+        if setting_up.keys > 0 {
+            match database {
+                Database::Sqlite => filled::sqlite(&file, setting_up.keys),
+                Database::Postgres(url) => filled::postgres(url, setting_up.keys).await,
+            }
+        }
         let started = Instant::now();
         let child =
             command(&["serve", "--json"]).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
@@ -111,6 +130,11 @@ impl Server {
     /// How many requests it holds.
     pub(crate) async fn requests(&self) -> i64 {
         self.count("SELECT count(*) FROM request").await
+    }
+
+    /// How many claims still hold what they were answered.
+    pub(crate) async fn unswept(&self) -> i64 {
+        self.count("SELECT count(*) FROM claim WHERE length(body) > 0").await
     }
 
     /// Waits until nothing is left to be carried out.
@@ -161,6 +185,14 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A key in a folder, as it is supplied with PostgreSQL; the same serves on SQLite.
+pub(crate) fn key_file(folder: &Path) -> PathBuf {
+    let key = folder.join("secret.key");
+    std::fs::write(&key, "5a".repeat(32)).unwrap();
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    key
 }
 
 /// Waits until the program says where it listens.
