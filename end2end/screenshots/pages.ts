@@ -1,5 +1,5 @@
 // Every page in every dress, see screenshots.sh.
-import { logIn, test } from "../support/fixtures";
+import { logIn, test, type Person } from "../support/fixtures";
 import { Api, Portal } from "../support/portal";
 import { Form } from "../support/form";
 import type { Page } from "@playwright/test";
@@ -19,6 +19,32 @@ async function shoot(page: Page, name: string, address?: string): Promise<void> 
   await page.setViewportSize({ width: 1280, height: 800 });
 }
 
+/** A resource, the forms about it, and the questions that they ask. */
+async function changes(page: Page, person: Person): Promise<void> {
+  const post = async (key: string, body: object) => (await person.api.post(`/teams/${person.team}/requests`, key, body)).body.id;
+  await person.api.ended(await post("c1", { offering: "vm", name: "mail", parameters: { note: "first", zone: "south" } }));
+  const mail = `/teams/${person.team}/resources/vm/mail`;
+  await shoot(page, "resource", mail);
+  await shoot(page, "resource-delete", `${mail}/delete`);
+  await shoot(page, "resource-action", `${mail}/actions/add-disks`);
+  const form = await new Form(page, true).openAt(`${mail}/change`);
+  await shoot(page, "resource-change");
+  await form.field("Note").fill("mine");
+  const theirs = await person.api.change("PATCH", mail, "c2", { note: "theirs", size: "large" });
+  await person.api.ended(theirs.body.id);
+  await form.button.click();
+  await page.getByRole("button", { name: "Send it all the same" }).waitFor();
+  await shoot(page, "resource-conflict");
+  await person.api.change("PATCH", mail, "c3", { count: 9, seconds: 60 });
+  await shoot(page, "resource-changing", mail);
+  await post("c4", { offering: "asked", name: "one", parameters: {} });
+  const again = await new Form(page, true).open("asked");
+  await again.name.fill("two");
+  await again.button.click();
+  await page.getByRole("button", { name: "Request anyway" }).waitFor();
+  await shoot(page, "form-duplicate");
+}
+
 test("what a person meets", async ({ page, context, portal, person }) => {
   for (const [name, address] of [
     ["catalog", "/"],
@@ -33,6 +59,7 @@ test("what a person meets", async ({ page, context, portal, person }) => {
   ]) {
     await shoot(page, name, address);
   }
+  await changes(page, person);
   const form = await new Form(page, true).open("bucket");
   await page.locator("#request-form").evaluate((form: HTMLFormElement) => (form.noValidate = true));
   await form.name.fill("No Name");
