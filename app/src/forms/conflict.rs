@@ -55,7 +55,7 @@ pub(crate) fn conflict(problem: &Problem, driver: Driver, scripted: RwSignal<boo
                 view! {
                     <p>
                         "Nothing was changed now, and what you typed stands below. Look at what is different, then "
-                        "choose: sent all the same, this form changes only what you touched in it."
+                        "choose: sent all the same, this form changes only what you touched in it. “Before” is when you opened it."
                     </p>
                 }
                 .into_any()
@@ -97,8 +97,14 @@ fn table(versions: &Versions, driver: Driver) -> AnyView {
         None => view! { <td class="quiet">"not set"</td> }.into_any(),
     };
     let rows = rows.into_iter().map(|row| {
+        // Of the resource's own, also where the form has a parameter of the same name.
         let title = driver.opened.with_value(|opened| opened.subject.title_on(&row.name));
-        view! { <tr><th scope="row">{title}</th> {cell(row.before)} {cell(row.now)} {cell(row.asked)}</tr> }
+        let yours = if row.asked == row.before {
+            view! { <td class="quiet">"not touched"</td> }.into_any()
+        } else {
+            cell(row.asked)
+        };
+        view! { <tr><th scope="row">{title}</th> {cell(row.before)} {cell(row.now)} {yours}</tr> }
     });
     let rows = rows.collect_view();
     view! {
@@ -107,9 +113,9 @@ fn table(versions: &Versions, driver: Driver) -> AnyView {
                 <thead>
                     <tr>
                         <th scope="col">"Parameter"</th>
-                        <th scope="col">"When you opened it"</th>
+                        <th scope="col">"Before"</th>
                         <th scope="col">"Now"</th>
-                        <th scope="col">"In your form"</th>
+                        <th scope="col">"Yours"</th>
                     </tr>
                 </thead>
                 <tbody>{rows}</tbody>

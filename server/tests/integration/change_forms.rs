@@ -89,7 +89,14 @@ async fn a_stale_form_shows_both_versions_and_goes_on_only_when_asked() {
     let mut page = form.send(&mut browser, &typed).await.is(412);
     for _ in 0..2 {
         let text = page.text().to_owned();
-        for shown in ["The resource has changed since you looked", ">42<", ">mine<", ">stays<", "on_top_of"] {
+        for shown in [
+            "The resource has changed since you looked",
+            ">42<",
+            ">mine<",
+            ">stays<",
+            ">not touched<",
+            "on_top_of",
+        ] {
             assert!(text.contains(shown), "{shown}: {text}");
         }
         let again = Form::of(&form.path, &page);
