@@ -300,20 +300,17 @@ async fn a_change_killed_anywhere_and_asked_again_is_done_exactly_once() {
             standing.parameters = update.parameters;
         }
         assert!(states[0] > 0, "{id} {states:?}");
-        match id {
-            "git-repository" => {
-                let at = text(&outputs, "clone_url");
-                let subjects = git(at, &["log", "--format=%s", "main"]);
-                let count = |subject: &str| subjects.lines().filter(|line| *line == subject).count();
-                let taken_back = count("Take the change of README.md back");
-                assert_eq!(count("Change README.md"), 17 + taken_back, "{states:?}\n{subjects}");
-                git(at, &["fsck", "--strict"]);
-            }
-            _ => {
-                let done = shop.state(id).join("certificates/team-a/killed/current/done");
-                assert_eq!(fs::read_to_string(done).unwrap().lines().count(), 17, "{states:?}");
-                assert_eq!(days(&seen(&shop, &outputs)), 123);
-            }
+        if id == "git-repository" {
+            let at = text(&outputs, "clone_url");
+            let subjects = git(at, &["log", "--format=%s", "main"]);
+            let count = |subject: &str| subjects.lines().filter(|line| *line == subject).count();
+            let taken_back = count("Take the change of README.md back");
+            assert_eq!(count("Change README.md"), 17 + taken_back, "{states:?}\n{subjects}");
+            git(at, &["fsck", "--strict"]);
+        } else {
+            let done = shop.state(id).join("certificates/team-a/killed/current/done");
+            assert_eq!(fs::read_to_string(done).unwrap().lines().count(), 17, "{states:?}");
+            assert_eq!(days(&seen(&shop, &outputs)), 123);
         }
         assert_eq!(fs::read_dir(shop.state(id).join(".aside")).unwrap().count(), 0, "nothing is left aside");
     }
