@@ -183,7 +183,7 @@ async fn a_list_is_whole_page_by_page_while_rows_arrive() {
 async fn the_catalog_shows_what_can_be_asked_for() {
     let world = World::start();
     let all = world.ann.get("/offerings").await.is(200).json();
-    assert_eq!(all["total"], 2);
+    assert_eq!(all["total"], 3);
     let one = world.ann.get("/offerings/vm").await.is(200).json();
     assert_eq!(one["parameters"]["type"], "object");
     assert_eq!(one["guard"]["max_tries"], 3);
