@@ -225,6 +225,27 @@ fn keep<T>(result: Result<T, FieldError>, wrong: &mut Vec<FieldError>) -> Option
     result.map_err(|error| wrong.push(error)).ok()
 }
 
+/// How a create is told from an earlier one that may mean the same; nothing where its offering does not ask.
+///
+/// An event, or a step of another request, cannot answer a question.
+pub(super) fn second_look(
+    offering: &Offering,
+    command: &Command,
+    confirmed: Option<Confirmation>,
+    channel: Channel,
+    now: Moment,
+) -> Option<SecondLook> {
+    let window = offering.duplicate_window?;
+    let parameters = json::canonical(&Value::Object(command.parameters.clone()));
+    let window = i64::try_from(window.as_millis()).unwrap_or(i64::MAX);
+    Some(SecondLook {
+        parameters: *blake3::hash(&parameters).as_bytes(),
+        since: Moment::from_millis(now.millis().saturating_sub(window)),
+        askable: command.parent_id.is_none() && channel != Channel::Hook,
+        confirmed,
+    })
+}
+
 impl Portal {
     /// Requests a new resource; or answers as the first submission with this key was answered.
     ///
@@ -279,7 +300,7 @@ impl Inner {
         let confirmed = sent.confirmation()?;
         self.check_parent(caller, &command).await?;
 
-        let second_look = self.second_look(&offering, &command, confirmed, caller.channel, now);
+        let second_look = second_look(&offering, &command, confirmed, caller.channel, now);
         let request = self.new_request(caller, team, &offering, &command, now);
         let answer = Answer::of_request(AnswerKind::Accepted, &request.view)?;
         arrived.request = Some(request.view.id);
@@ -383,28 +404,6 @@ impl Inner {
             Some(parent) if caller.may(TeamAct::See, &parent.view.team) => Ok(()),
             _ => Err(Error::field("/parent_id", "there is no such request that you may see")),
         }
-    }
-
-    /// How a create is told from an earlier one that may mean the same; nothing where its offering does not ask.
-    ///
-    /// An event, or a step of another request, cannot answer a question.
-    pub(super) fn second_look(
-        &self,
-        offering: &Offering,
-        command: &Command,
-        confirmed: Option<Confirmation>,
-        channel: Channel,
-        now: Moment,
-    ) -> Option<SecondLook> {
-        let window = offering.duplicate_window?;
-        let parameters = json::canonical(&Value::Object(command.parameters.clone()));
-        let window = i64::try_from(window.as_millis()).unwrap_or(i64::MAX);
-        Some(SecondLook {
-            parameters: *blake3::hash(&parameters).as_bytes(),
-            since: Moment::from_millis(now.millis().saturating_sub(window)),
-            askable: command.parent_id.is_none() && channel != Channel::Hook,
-            confirmed,
-        })
     }
 
     pub(super) fn new_request(

@@ -1,6 +1,9 @@
 //! A dry run: what a submission would mean and do. Nothing is claimed, and nothing is stored.
 
-use super::{Inner, Portal, create::Sent};
+use super::{
+    Inner, Portal,
+    create::{Sent, second_look},
+};
 use crate::{
     Caller, Error, Result, guard,
     store::{NameHolder, StoredResource},
@@ -35,8 +38,7 @@ impl Portal {
         self.0.check_parent(caller, &command).await?;
         let now = self.0.clock.now();
         let wanted = self.0.new_request(caller, &team, &offering, &command, now).view;
-        let likely_duplicates = match self.0.second_look(&offering, &command, confirmed, caller.channel, now)
-        {
+        let likely_duplicates = match second_look(&offering, &command, confirmed, caller.channel, now) {
             Some(look) => {
                 let (id, most) = (&offering.id, MOST_DUPLICATES);
                 let same = self.0.store.same_creates(&team, id, look.parameters, look.since, most).await?;

@@ -33,18 +33,14 @@ async fn is_right(store: &dyn Store, number: i64, key: &SecretKey) -> StoreResul
 pub(super) async fn check(keys: &Keys, store: &dyn Store) -> Result<(), OpenError> {
     // Numbers follow each other, so the one after the newest tells whether there is a newer one.
     for number in 1..=keys.current().number + 1 {
-        let right = match keys.get(number) {
-            Some(key) => is_right(store, number, &key).await?,
-            None => {
-                let made_with = store.setting(&check_name(number)).await?.is_some();
-                if made_with && store.setting(&gone_name(number)).await?.is_none() {
-                    return Err(OpenError::LackingKey(number));
-                }
-                true
+        if let Some(key) = keys.get(number) {
+            if !is_right(store, number, &key).await? {
+                return Err(OpenError::OtherKey(number));
             }
-        };
-        if !right {
-            return Err(OpenError::OtherKey(number));
+        } else if store.setting(&check_name(number)).await?.is_some()
+            && store.setting(&gone_name(number)).await?.is_none()
+        {
+            return Err(OpenError::LackingKey(number));
         }
     }
     Ok(())
