@@ -170,7 +170,7 @@ pub struct Problem {
     pub request: Option<RequestLink>,
     /// The version that was named and the one that there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub versions: Option<Versions>,
+    pub versions: Option<Box<Versions>>,
     /// The earlier request that this one looks like.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier: Option<Box<EarlierRequest>>,

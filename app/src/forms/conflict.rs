@@ -45,7 +45,7 @@ pub(crate) fn conflict(problem: &Problem, driver: Driver, scripted: RwSignal<boo
     });
     let versions = problem.versions.clone();
     let another = versions.as_ref().is_some_and(|versions| !versions.one_life());
-    let may_go_on = versions.as_ref().is_some_and(Versions::one_life);
+    let may_go_on = versions.as_ref().is_some_and(|versions| versions.one_life());
     view! {
         <section class="note caution" aria-labelledby="conflict-title">
             <h2 id="conflict-title">{problem.title.clone()}</h2>

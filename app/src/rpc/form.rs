@@ -106,13 +106,11 @@ pub async fn open_change(
             return Err(asked::refusal(Error::new(ProblemKind::NotOffered, why)));
         }
         Wish::Delete => Deed::Delete,
-        Wish::Act(id) => match offering.actions.iter().find(|action| action.id.as_str() == id) {
-            Some(action) => Deed::Act(action.clone()),
-            None => {
-                let why = "What made this resource has no such action.";
-                return Err(asked::refusal(Error::new(ProblemKind::NotFound, why)));
-            }
-        },
+        Wish::Act(id) => {
+            let known = offering.actions.iter().find(|action| action.id.as_str() == id).cloned();
+            let none = || Error::new(ProblemKind::NotFound, "What made this resource has no such action.");
+            Deed::Act(known.ok_or_else(none).map_err(asked::refusal)?)
+        }
     };
     opened(&asking, caller, Subject::on(offering, (&found).into(), deed))
 }

@@ -41,7 +41,7 @@ impl Refusal {
             differs: error.differs.clone(),
             request: error.request.map(RequestLink::to),
             earlier: error.earlier.clone(),
-            versions: error.versions.as_deref().cloned(),
+            versions: error.versions.clone(),
         }
     }
 }

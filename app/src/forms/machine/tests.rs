@@ -180,7 +180,7 @@ fn a_likely_duplicate_is_asked_and_the_answer_is_sent_along() {
 fn overtaken(yours: &str, current: &str) -> Problem {
     let parameters = serde_json::json!({"count": 5}).as_object().unwrap().clone();
     let versions = Versions { yours: yours.into(), current: current.into(), parameters };
-    Problem { versions: Some(versions), ..problem(ProblemKind::PreconditionFailed, 412) }
+    Problem { versions: Some(Box::new(versions)), ..problem(ProblemKind::PreconditionFailed, 412) }
 }
 
 #[test]
