@@ -88,7 +88,7 @@ async fn a_stale_form_shows_both_versions_and_goes_on_only_when_asked() {
     let typed = [("p.size", "large"), ("p.count", "1"), ("p.note", "mine")];
     let mut page = form.send(&mut browser, &typed).await.is(412);
     for _ in 0..2 {
-        let text = page.text().clone();
+        let text = page.text();
         for shown in [
             "The resource has changed since you looked",
             ">42<",
