@@ -47,7 +47,7 @@ fmt: tools ## Format the Rust sources
 
 lint: tools check-format lint-native lint-wasm ## Only the format check and the lints
 
-bench: tools ## Guarded submissions per second beside the bare database; judges nothing
+bench: tools test-tools ## Guarded submissions per second beside the bare databases; judges nothing
 	@$(PHASE) 'benchmark' cargo bench --locked -p server
 
 campaign: tools ## Randomised histories under kills, as in `make test`, longer: make campaign MINUTES=30

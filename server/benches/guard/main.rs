@@ -12,6 +12,7 @@
 )]
 
 mod bare_sqlite;
+#[expect(dead_code, reason = "tests share a cluster; a measurement has one of its own")]
 #[path = "../../tests/integration/support/cluster.rs"]
 mod cluster;
 mod filled;
@@ -38,7 +39,7 @@ const STORMS: u64 = 100_000_000;
 async fn line(what: &str, portal: &Server, keys: Keys, measured: Duration) -> (Line, Seen) {
     let before = portal.processor_time();
     let mut seen = load(portal, keys, WARM_UP, measured).await;
-    let used = portal.processor_time() - before;
+    let used = portal.processor_time().saturating_sub(before);
     let served = Served {
         failed: seen.failed,
         refused: seen.refused,
@@ -114,7 +115,7 @@ async fn main() {
         lines.extend(portal("PostgreSQL", &database, measured).await.0);
         for (what, each) in [("one commit each", 1), ("16 a commit", 16)] {
             let what = format!("pgbench at 64 clients, {what}");
-            lines.push(postgres::inserts(&cluster, &what, each, measured).await);
+            lines.push(postgres::inserts(&cluster, &what, each, measured));
         }
         if keys > 0 {
             let databases = [cluster.database(), cluster.database()].map(Database::Postgres);

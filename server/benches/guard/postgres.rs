@@ -6,7 +6,7 @@ use std::{fmt::Write, path::PathBuf, process::Command, time::Duration};
 use tempfile::TempDir;
 
 /// Measures `each` submissions a commit.
-pub(crate) async fn inserts(cluster: &Cluster, what: &str, each: u32, measured: Duration) -> Line {
+pub(crate) fn inserts(cluster: &Cluster, what: &str, each: u32, measured: Duration) -> Line {
     let url = cluster.database();
     let folder = TempDir::new().unwrap();
     let key = key_file(folder.path());

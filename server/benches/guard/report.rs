@@ -131,11 +131,11 @@ pub(crate) fn chart(file: &Path, title: &str, lines: &[Line]) {
     for (row, line) in lines.iter().enumerate() {
         let y = 64 + row * ROW;
         let width = (WIDEST * (line.per_second.max(1.0).ln() / most.ln())).max(1.0);
-        let fill = if line.served.is_some() { "#2f6f4f" } else { "#9aa5b1" };
+        let colour = if line.served.is_some() { "#2f6f4f" } else { "#9aa5b1" };
         let _ = writeln!(
             svg,
             "<text x=\"{:.0}\" y=\"{}\" text-anchor=\"end\">{}</text><rect x=\"{LEFT:.0}\" y=\"{y}\" width=\"{width:.0}\" \
-             height=\"20\" rx=\"3\" fill=\"{fill}\"/><text x=\"{:.0}\" y=\"{}\">{:.0} · {:.1} ms</text>",
+             height=\"20\" rx=\"3\" fill=\"{colour}\"/><text x=\"{:.0}\" y=\"{}\">{:.0} · {:.1} ms</text>",
             LEFT - 10.0,
             y + 15,
             line.what,

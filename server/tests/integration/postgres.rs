@@ -174,13 +174,12 @@ async fn while_postgresql_is_away_nothing_is_taken_in_and_once_it_is_back_nothin
         assert_eq!(cluster.ask("stop"), "stopped");
         for send in sends {
             let (key, body, answer) = send.await.unwrap();
-            match answer.status {
-                202 => kept.push((key, body, answer)),
-                _ => {
-                    let answer = answer.refused(503, "store-unavailable");
-                    assert!(answer.header("retry-after").is_some());
-                    doubtful.push((key, body));
-                }
+            if answer.status == 202 {
+                kept.push((key, body, answer));
+            } else {
+                let answer = answer.refused(503, "store-unavailable");
+                assert!(answer.header("retry-after").is_some());
+                doubtful.push((key, body));
             }
         }
         for (server, api) in [(&world.server, &world.ann), (&other, &there)] {

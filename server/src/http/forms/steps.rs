@@ -25,7 +25,7 @@ where
         return Ok(log_in_first(page));
     };
     let arrival = std::mem::take(&mut posted.arrival);
-    let flash = match counted(state, work(state.portal.clone(), caller, arrival)).await {
+    let flash = match counted(state, Box::pin(work(state.portal.clone(), caller, arrival))).await {
         Ok(answered) => said(&answered),
         Err(refusal) => Flash { problem: Some(refusal.problem()), ..Flash::default() },
     };

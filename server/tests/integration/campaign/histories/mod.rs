@@ -1,5 +1,5 @@
-//! Randomised histories: many callers at once, while servers and databases are killed and started again. All they were told, and how
-//! things stand at the end, is then checked against the model of `history`.
+//! Randomised histories: many callers at once, while servers and databases are killed and started again. All they were
+//! told, and how things stand at the end, is then checked against the model of `history`.
 
 mod caller;
 mod plan;
@@ -112,7 +112,7 @@ impl Site {
         }
         let home = self.world.server.home.path().to_owned();
         let history = healed(&seed, &field, &self.world.ada, &home.join("data/offerings/vm/ledger")).await;
-        println!("{failed} faults, {:.1} s; {}", begun.elapsed().as_secs_f64(), told(&history));
+        eprintln!("{failed} faults, {:.1} s; {}", begun.elapsed().as_secs_f64(), told(&history));
         must_hold(&seed, &history);
         eventually("nothing runs any more", async || programs_of(&home).is_empty().then_some(())).await;
     }
@@ -209,8 +209,9 @@ fn effects(ledger: &str) -> Vec<Effect> {
 
 /// What a history is made of, in short.
 fn told(history: &History) -> String {
+    type Kind = (&'static str, fn(&Ask) -> bool);
     let count = |fits: fn(&Outcome) -> bool| history.calls.iter().filter(|call| fits(&call.outcome)).count();
-    let kinds: [(&str, fn(&Ask) -> bool); 5] = [
+    let kinds: [Kind; 5] = [
         ("create", |ask| matches!(ask, Ask::Create { .. })),
         ("update", |ask| matches!(ask, Ask::Update { .. })),
         ("add", |ask| matches!(ask, Ask::Add { .. })),

@@ -169,8 +169,8 @@ pub(super) fn spelled(value: &Value, dice: &mut Dice) -> String {
             format!("{number}{}", ["", ".0", "e0", "00e-2"][usize::try_from(dice.below(4)).unwrap()])
         }
         Value::String(text) if dice.below(4) == 0 => {
-            let escaped: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
-            format!("\"{escaped}\"")
+            let escaped: Vec<String> = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+            format!("\"{}\"", escaped.concat())
         }
         other => other.to_string(),
     }
