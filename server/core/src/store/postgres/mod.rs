@@ -33,7 +33,7 @@ const TURN: Duration = Duration::from_secs(2);
 /// How long PostgreSQL works on one statement, and waits for one lock. The second is shorter than a repeat waits for its
 /// first, so that a lock that somebody sits on is told as such.
 const STATEMENT: Duration = Duration::from_secs(5);
-const LOCK: Duration = Duration::from_secs(2);
+const LOCK: Duration = Duration::from_millis(1500);
 /// How long a transaction may do nothing before PostgreSQL ends it: a server that stopped answering holds no locks.
 const IDLE: Duration = Duration::from_secs(10);
 /// How long one waits for a whole piece of work, however silent the network is.
@@ -42,9 +42,10 @@ const PIECE: Duration = Duration::from_secs(8);
 const MIGRATION: Duration = Duration::from_mins(2);
 /// How long an idle connection is trusted without asking whether it still stands.
 const TRUSTED: Duration = Duration::from_secs(1);
-/// How often a piece of work that others got in the way of is tried, and for how long.
+/// How often a piece of work that others got in the way of is tried, and for how long: PostgreSQL takes a second to see
+/// that two wait for each other, and one deadlock may follow another.
 const TRIES: u32 = 10;
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The PostgreSQL store.
 #[derive(Clone)]
