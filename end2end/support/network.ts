@@ -21,6 +21,20 @@ export async function loseAnswer(route: Route): Promise<void> {
   await route.abort("connectionreset");
 }
 
+/**
+ * Answers are lost until the network is mended by what this gives. For a page that is left meanwhile: an answer to one of
+ * its retries would lead away from it at that very moment.
+ */
+export async function loseAnswers(page: Page): Promise<() => void> {
+  let cut = true;
+  // A route may be gone with its page before its answer is lost.
+  const lose = (route: Route) => loseAnswer(route).catch(() => undefined);
+  await first(page, Number.MAX_SAFE_INTEGER, (route) => (cut ? lose(route) : route.continue()));
+  return () => {
+    cut = false;
+  };
+}
+
 /** It never reaches the portal. */
 export async function loseRequest(route: Route): Promise<void> {
   await route.abort("connectionfailed");
