@@ -35,9 +35,9 @@ pub(crate) fn sqlite(file: &Path, keys: u64) {
                 "WITH RECURSIVE count(n) AS (VALUES (?1) UNION ALL SELECT n + 1 FROM count WHERE n + 1 < ?2),
                       timed AS (SELECT n, ?3 - 5 * 86400000 + (n * ?4) % (5 * 86400000) AS at FROM count)
                  INSERT INTO new
-                 SELECT n, at, unhex(printf('%012x7%03x', at, n % 4096)) || randomblob(8),
-                        unhex(printf('%012x7%03x', at, n % 4096)) || randomblob(8),
-                        unhex(printf('%012x7%03x', at, n % 4096)) || randomblob(8),
+                 SELECT n, at, unhex(printf('%012x7%03x', at, n % 4096) || hex(randomblob(8))),
+                        unhex(printf('%012x7%03x', at, n % 4096) || hex(randomblob(8))),
+                        unhex(printf('%012x7%03x', at, n % 4096) || hex(randomblob(8))),
                         lower(hex(randomblob(16)))
                    FROM timed",
                 rusqlite::params![i64::try_from(from).unwrap(), i64::try_from(until).unwrap(), now, step],
