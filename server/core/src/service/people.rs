@@ -112,12 +112,9 @@ impl Portal {
         let id = new.id;
         match self.0.store.set_up(new, now).await? {
             Made::New => self.caller(id, from).await,
-            // The second of a double click is the first again: whoever shows the link and knows the administrator's
-            // password is the one who set it up.
-            Made::Exists | Made::NoSuchTeam => match self.log_in(name, password, from).await {
-                Ok(caller) if caller.is_admin() => Ok(caller),
-                _ => Err(Error::new(ProblemKind::SetupDone, ProblemKind::SetupDone.help())),
-            },
+            Made::Exists | Made::NoSuchTeam => {
+                Err(Error::new(ProblemKind::SetupDone, ProblemKind::SetupDone.help()))
+            }
         }
     }
 
