@@ -21,7 +21,7 @@ pub struct FormState {
 /// The login and set-up forms after a refusal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryState {
-    /// What was typed, by field (`name`, `team`, `link`, `next`); never a password.
+    /// What was typed, by field (`name`, `team`, `link`, `next`, `request_id`); never a password.
     pub values: BTreeMap<String, String>,
     /// A sealed form that waits behind the login; sent back as it is in the hidden field `sealed`.
     pub sealed: Option<String>,

@@ -25,6 +25,7 @@ pub fn SetUp() -> impl IntoView {
                 <p class="note caution">"Open the whole set-up link that the server printed when it started."</p>
             })}
             <form class="stack narrow" method="post" action="/setup">
+                <input type="hidden" name="request_id" value=value("request_id")/>
                 <input type="hidden" name="link" value=link/>
                 <div class="field">
                     <label for="setup-name">"Your name"</label>

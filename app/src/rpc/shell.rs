@@ -27,8 +27,11 @@ pub async fn who_looks() -> Answer<Looking> {
     Ok(Looking { me: Some(asking.portal.me(&caller)), set_up_pending: false })
 }
 
-/// What the login and set-up forms show after a refusal.
+/// What the login and set-up forms show: after a refusal what was typed, and always the form's own ID.
 #[server(prefix = "/rpc", endpoint = "entry")]
 pub async fn entry() -> Answer<EntryState> {
-    Ok(use_context::<EntryState>().unwrap_or_default())
+    let asking = super::asked::asking();
+    let mut state = use_context::<EntryState>().unwrap_or_default();
+    state.values.entry("request_id".into()).or_insert_with(|| asking.portal.new_submission_key());
+    Ok(state)
 }

@@ -1,7 +1,7 @@
 //! The portal in a browser without script.
 
 use super::support::{
-    ALPHA, Home, PASSWORD, Server, World,
+    ALPHA, Answer, Home, PASSWORD, Server, World,
     browser::{Browser, hidden},
     fast, fresh, vm,
 };
@@ -27,6 +27,34 @@ async fn the_first_administrator_is_made_by_the_printed_link_once() {
     browser.get("/").await.is(200);
     let mut second = Browser::new(&server);
     second.post("/setup", &form(link, PASSWORD)).await.is(403);
+}
+
+/// Sends the set-up form of this page.
+async fn set_up(browser: &mut Browser, page: &Answer, name: &str, password: &str) -> Answer {
+    let (id, link) = (hidden(page, "request_id"), hidden(page, "link"));
+    let form =
+        [("request_id", &*id), ("link", &link), ("name", name), ("password", password), ("team", "alpha")];
+    browser.post("/setup", &form).await
+}
+
+#[tokio::test]
+async fn the_second_of_two_clicks_on_set_up_is_the_first_and_another_form_is_not() {
+    let server = Server::start(Home::new(&[]));
+    let link = server.set_up.clone().unwrap();
+    let path = link.strip_prefix(&server.base).unwrap().to_owned();
+    let mut browser = Browser::new(&server);
+    let page = browser.get(&path).await.is(200);
+    let mut other = Browser::new(&server);
+    let opened_elsewhere = other.get(&path).await.is(200);
+    let mut again = Browser::new(&server);
+    for clicked in [&mut browser, &mut again] {
+        let made = set_up(clicked, &page, "ada", PASSWORD).await.is(303);
+        assert_eq!(made.header("location"), Some("/"));
+        clicked.get("/tokens").await.is(200);
+    }
+    set_up(&mut other, &opened_elsewhere, "ada", PASSWORD).await.is(403);
+    set_up(&mut other, &page, "eve", PASSWORD).await.is(403);
+    set_up(&mut other, &page, "ada", "another password").await.is(401);
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ mod tests;
 mod tokens;
 
 pub use change::Target;
+pub use people::SetUp;
 pub use read::{RequestQuery, Scope as ListOf};
 
 use crate::{

@@ -14,11 +14,27 @@ use domain::{
 };
 use std::net::IpAddr;
 use subtle::ConstantTimeEq;
+use uuid::Uuid;
 
 /// The fewest characters of a password.
 const SHORTEST_PASSWORD: usize = 10;
 /// The most bytes of a password; hashing longer ones would be a way to keep the server busy.
 const LONGEST_PASSWORD: usize = 1024;
+
+/// The set-up form as it was sent.
+#[derive(Clone, Copy)]
+pub struct SetUp<'a> {
+    /// The form's own identifier, which becomes the administrator's ID; none where the sender made none.
+    pub form: Option<Uuid>,
+    /// The secret of the printed link.
+    pub link: &'a str,
+    /// The administrator's name.
+    pub name: &'a str,
+    /// Its password.
+    pub password: &'a str,
+    /// The first team.
+    pub team: &'a str,
+}
 
 fn not_authenticated() -> Error {
     Error::new(ProblemKind::NotAuthenticated, "Send a valid token as Authorization: Bearer, or log in.")
@@ -85,17 +101,11 @@ impl Portal {
         Ok(self.set_up_link().await?.is_some())
     }
 
-    /// Makes the first administrator and a first team, by the printed link; once.
-    pub async fn set_up(
-        &self,
-        link: &str,
-        name: &str,
-        password: &str,
-        team: &str,
-        from: Option<IpAddr>,
-    ) -> Result<Caller> {
+    /// Makes the first administrator and a first team, by the printed link; once. The same form sent again is the first
+    /// time's success; whoever comes with another form is told that the portal is set up.
+    pub async fn set_up(&self, sent: SetUp<'_>, from: Option<IpAddr>) -> Result<Caller> {
         let now = self.0.clock.now();
-        if !bool::from(link.as_bytes().ct_eq(self.0.set_up_link.as_bytes())) {
+        if !bool::from(sent.link.as_bytes().ct_eq(self.0.set_up_link.as_bytes())) {
             self.0.throttle.wrong_guess(from, now)?;
             let kind = if self.set_up_pending().await? {
                 ProblemKind::SetupLinkWrong
@@ -104,18 +114,30 @@ impl Portal {
             };
             return Err(Error::new(kind, kind.help()));
         }
-        let team = Name::parse(team).map_err(|error| Error::field("/team", error))?;
-        let new = self
+        let team = Name::parse(sent.team).map_err(|error| Error::field("/team", error))?;
+        let mut new = self
             .0
-            .new_principal(name, PortalRole::Admin, Some(password), Some((team, TeamRole::Owner)))
+            .new_principal(sent.name, PortalRole::Admin, Some(sent.password), Some((team, TeamRole::Owner)))
             .await?;
+        if let Some(form) = sent.form {
+            new.id = PrincipalId(form);
+        }
         let id = new.id;
         match self.0.store.set_up(new, now).await? {
             Made::New => self.caller(id, from).await,
+            // The second of two clicks finds the administrator that the first one made; a login checks the rest.
+            Made::Exists if self.made_by(sent).await? => self.log_in(sent.name, sent.password, from).await,
             Made::Exists | Made::NoSuchTeam => {
                 Err(Error::new(ProblemKind::SetupDone, ProblemKind::SetupDone.help()))
             }
         }
+    }
+
+    /// Whether this very form made the administrator of that name.
+    async fn made_by(&self, sent: SetUp<'_>) -> Result<bool> {
+        let Some(form) = sent.form else { return Ok(false) };
+        let made = self.0.store.principal(PrincipalId(form)).await?;
+        Ok(made.is_some_and(|made| made.role == PortalRole::Admin && made.name == sent.name))
     }
 
     /// Makes a user, from the machine's own command line.

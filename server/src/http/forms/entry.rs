@@ -14,6 +14,8 @@ use axum::{
     http::header,
     response::{IntoResponse, Response},
 };
+use portal::service::SetUp;
+use uuid::Uuid;
 
 /// Logs in, and brings back the form that was sent while nobody was.
 pub(super) async fn log_in(State(state): State<AppState>, posted: Posted) -> Result<Response> {
@@ -41,16 +43,22 @@ pub(super) async fn log_out(posted: Posted) -> Result<Response> {
 /// Makes the first administrator and its team, by the link that was printed at the first start.
 pub(super) async fn set_up(State(state): State<AppState>, posted: Posted) -> Result<Response> {
     let field = |name| posted.field(name);
-    let made = state
-        .portal
-        .set_up(field("link"), field("name"), field("password"), field("team"), posted.from)
-        .await;
+    let sent = SetUp {
+        form: Uuid::parse_str(field("request_id")).ok(),
+        link: field("link"),
+        name: field("name"),
+        password: field("password"),
+        team: field("team"),
+    };
+    let made = state.portal.set_up(sent, posted.from).await;
     match made {
         Ok(caller) => {
             sessions::log_in(&state, &posted.session, &caller).await?;
             Ok(see_other("/"))
         }
-        Err(error) => Ok(refused(&state, &posted, &["link", "name", "team"], None, error).await),
+        Err(error) => {
+            Ok(refused(&state, &posted, &["request_id", "link", "name", "team"], None, error).await)
+        }
     }
 }
 

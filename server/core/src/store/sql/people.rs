@@ -64,7 +64,7 @@ pub(super) async fn add(
     }
     let done = sqlx::query(
         "INSERT INTO principal (id, name, role, password_hash, created_at) VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT (name) DO NOTHING",
+         ON CONFLICT DO NOTHING",
     )
     .bind(principal.id.0)
     .bind(&principal.name)
