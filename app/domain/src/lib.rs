@@ -18,6 +18,7 @@ pub mod name;
 pub mod plan;
 pub mod problem;
 pub mod role;
+pub mod search;
 pub mod state;
 pub mod submission;
 pub mod time;

@@ -1,7 +1,7 @@
 //! Moments, as the portal writes and keeps them: milliseconds since 1970 in UTC, RFC 3339 on the outside.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::{fmt, time::Duration};
+use std::{fmt, str::FromStr, time::Duration};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339, macros::format_description};
 
 /// A moment in UTC, to the millisecond.
@@ -34,6 +34,37 @@ impl Moment {
     }
 }
 
+/// The text is not a time as RFC 3339 writes it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a time as RFC 3339 writes it")]
+pub struct NotATime;
+
+/// The last moment that RFC 3339 can write.
+const LAST: i64 = 253_402_300_799_999;
+
+impl Moment {
+    /// Reads RFC 3339 in any offset; what is finer than a millisecond becomes the next one.
+    pub fn read_up(text: &str) -> Result<Self, NotATime> {
+        let nanos = nanos(text)?;
+        let millis = nanos.div_euclid(1_000_000) + i128::from(nanos.rem_euclid(1_000_000) != 0);
+        i64::try_from(millis).map(|millis| Self(millis.min(LAST))).map_err(|_| NotATime)
+    }
+}
+
+impl FromStr for Moment {
+    type Err = NotATime;
+
+    /// Reads RFC 3339 in any offset; what is finer than a millisecond is cut off.
+    fn from_str(text: &str) -> Result<Self, NotATime> {
+        i64::try_from(nanos(text)?.div_euclid(1_000_000)).map(Self).map_err(|_| NotATime)
+    }
+}
+
+fn nanos(text: &str) -> Result<i128, NotATime> {
+    let moment = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| NotATime)?;
+    Ok(moment.unix_timestamp_nanos())
+}
+
 impl fmt::Display for Moment {
     /// RFC 3339 in UTC with milliseconds, as `2026-01-31T12:00:00.000Z`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -55,9 +86,7 @@ impl Serialize for Moment {
 impl<'de> Deserialize<'de> for Moment {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let moment = OffsetDateTime::parse(&text, &Rfc3339).map_err(serde::de::Error::custom)?;
-        let millis = moment.unix_timestamp_nanos().div_euclid(1_000_000);
-        i64::try_from(millis).map(Self).map_err(serde::de::Error::custom)
+        text.parse().map_err(serde::de::Error::custom)
     }
 }
 
