@@ -178,10 +178,7 @@ pub(crate) async fn look_up(
     now: Moment,
 ) -> Result<Option<(Claim, Option<StoredRequest>)>> {
     let Some((claim, request)) = store.claimed(scope).await? else { return Ok(None) };
-    let over = claim
-        .retired_at
-        .or_else(|| ended(&claim, request.as_ref()).map(|ended| ended.plus(guard.retention)))
-        .filter(|over| *over <= now);
+    let over = retention_ends(&claim, request.as_ref(), guard).filter(|over| *over <= now);
     match over {
         None if claim.retired_at.is_none() => Ok(Some((claim, request))),
         Some(over) if over.plus(guard.tombstones) <= now => {
@@ -196,6 +193,15 @@ pub(crate) async fn look_up(
             ..Error::new(ProblemKind::KeyExpired, ProblemKind::KeyExpired.help())
         }),
     }
+}
+
+/// When a key's retention ends or ended; nothing while its request is not at its end.
+pub(crate) fn retention_ends(
+    claim: &Claim,
+    request: Option<&StoredRequest>,
+    guard: &GuardSettings,
+) -> Option<Moment> {
+    claim.retired_at.or_else(|| ended(claim, request).map(|ended| ended.plus(guard.retention)))
 }
 
 fn millis(span: Duration) -> i64 {

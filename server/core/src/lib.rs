@@ -15,6 +15,7 @@ pub mod provisioner;
 pub mod secret;
 pub mod service;
 pub mod settings;
+mod settled;
 pub mod signature;
 pub mod store;
 #[cfg(test)]

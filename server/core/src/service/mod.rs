@@ -24,6 +24,7 @@ use crate::{
     guard,
     keys::Keys,
     settings::Settings,
+    settled::Settled,
     store::{Arrived, Claim, Scope, Store, StoreError, StoredRequest, Submission, Submitted},
     throttle::Throttle,
     worker,
@@ -74,6 +75,7 @@ pub(crate) struct Inner {
     pub(crate) ids: Arc<dyn Ids>,
     pub(crate) settings: Settings,
     throttle: Throttle,
+    settled: Settled,
     set_up_link: String,
     arrivals: mpsc::Sender<Arrived>,
     arrivals_waiting: std::sync::Mutex<Option<mpsc::Receiver<Arrived>>>,
@@ -142,6 +144,7 @@ impl Portal {
             ids,
             settings,
             throttle: Throttle::default(),
+            settled: Settled::default(),
             set_up_link: uuid::Uuid::from_bytes(link).simple().to_string(),
             arrivals,
             arrivals_waiting: std::sync::Mutex::new(Some(waiting)),
@@ -209,7 +212,17 @@ pub(crate) fn schema_digest(schema: &Value) -> String {
 impl Inner {
     /// The claim of a scope with its request, unless the key's retention is over.
     pub(crate) async fn looked_up(&self, scope: &Scope) -> Result<Option<(Claim, Option<StoredRequest>)>> {
-        guard::look_up(self.store.as_ref(), scope, &self.settings.guard, self.clock.now()).await
+        let now = self.clock.now();
+        if let Some((claim, request)) = self.settled.get(scope, now) {
+            return Ok(Some((claim, Some(request))));
+        }
+        let found = guard::look_up(self.store.as_ref(), scope, &self.settings.guard, now).await?;
+        if let Some((claim, Some(request))) = &found
+            && let Some(until) = guard::retention_ends(claim, Some(request), &self.settings.guard)
+        {
+            self.settled.remember(scope, claim, request, until);
+        }
+        Ok(found)
     }
 
     /// An arrival of this caller with a well-formed key.
