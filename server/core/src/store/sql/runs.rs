@@ -50,15 +50,19 @@ pub(super) async fn take(
     .await?;
     let Some(taken) = taken else { return Ok(None) };
     let id = RequestId(taken.try_get("request")?);
-    let before = existing(connection, id).await?;
-    if before.view.state != RequestState::Running {
-        set_state(connection, &before, RequestState::Running, None, now).await?;
+    let mut request = existing(connection, id).await?;
+    if request.view.state != RequestState::Running {
+        set_state(connection, &request, RequestState::Running, None, now).await?;
+        // As it is kept now; to read it again would cost every run a way to the database.
+        let view = &mut request.view;
+        (view.state, view.reason, view.updated_at, view.finished_at) =
+            (RequestState::Running, None, now, None);
     }
-    let resource = lives::life(connection, before.resource)
+    let resource = lives::life(connection, request.resource)
         .await?
-        .ok_or_else(|| StoreError::Corrupt(format!("resource {} is missing", before.resource)))?;
+        .ok_or_else(|| StoreError::Corrupt(format!("resource {} is missing", request.resource)))?;
     Ok(Some(Run {
-        request: existing(connection, id).await?,
+        request,
         fence: taken.try_get("fence")?,
         tries: rows::number(&taken, "tries")?,
         intent: rows::intent(taken.try_get("intent")?)?,
@@ -107,25 +111,28 @@ pub(super) async fn append(
     entries: &[EventEntry],
     now: Moment,
 ) -> StoreResult<()> {
-    let last: i64 = sqlx::query_scalar("SELECT coalesce(max(seq), 0) FROM event WHERE request = $1")
-        .bind(request.0)
-        .fetch_one(&mut *connection)
-        .await?;
-    let kept: Vec<&EventEntry> = entries
-        .iter()
-        .filter(|entry| last < MOST_EVENTS || !matches!(entry, EventEntry::Log { .. }))
-        .collect();
+    let mut kept: Vec<&EventEntry> = entries.iter().collect();
+    let is_log = |entry: &&EventEntry| matches!(entry, EventEntry::Log { .. });
+    // Only log lines are bounded, so only before those one looks how long the history is.
+    if kept.iter().any(is_log) {
+        let last: i64 = sqlx::query_scalar("SELECT coalesce(max(seq), 0) FROM event WHERE request = $1")
+            .bind(request.0)
+            .fetch_one(&mut *connection)
+            .await?;
+        kept.retain(|entry| last < MOST_EVENTS || !is_log(entry));
+    }
     if kept.is_empty() {
         return Ok(());
     }
     let array = serde_json::to_string(&kept).map_err(|error| StoreError::Corrupt(error.to_string()))?;
     sqlx::query(AssertSqlSafe(format!(
-        "WITH new AS ({ELEMENTS})
-         INSERT INTO event (request, seq, attempt, at, entry) SELECT $2, $3 + 1 + place, $4, $5, element FROM new",
+        "WITH new AS ({ELEMENTS}),
+              last AS (SELECT coalesce(max(seq), 0) AS seq FROM event WHERE request = $2)
+         INSERT INTO event (request, seq, attempt, at, entry)
+         SELECT $2, last.seq + 1 + place, $3, $4, element FROM new CROSS JOIN last",
     )))
     .bind(array)
     .bind(request.0)
-    .bind(last)
     .bind(i64::from(attempt))
     .bind(now.millis())
     .execute(connection)
