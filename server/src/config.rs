@@ -1,6 +1,7 @@
 //! Settings: a TOML file and `KEYTURN_*` variables, variables first. Whatever is unknown or wrong stops the start with
 //! the setting's name, so a misspelled safeguard is never silently the default.
 
+use portal::outbound::AllowList;
 use std::{
     collections::BTreeMap,
     fmt,
@@ -60,6 +61,8 @@ pub(crate) struct Config {
     pub(crate) lease: Duration,
     /// Added to the machine's time, in milliseconds; for tests.
     pub(crate) clock_offset_millis: i64,
+    /// Where the portal may call.
+    pub(crate) outbound_allow: AllowList,
     /// The file of the key that secrets are encrypted with.
     pub(crate) secret_key_file: PathBuf,
     /// Which log lines are written, in `tracing`'s words.
@@ -81,6 +84,7 @@ const KNOWN: &[&str] = &[
     "workers",
     "lease",
     "clock_offset",
+    "outbound_allow",
     "secret_key_file",
     "log",
     "log_format",
@@ -168,6 +172,7 @@ impl Config {
                 span::between(text, Duration::from_secs(1), Duration::from_hours(1))
             })?,
             clock_offset_millis: parse(given, "clock_offset", "0s", span::signed_millis)?,
+            outbound_allow: parse(given, "outbound_allow", "public", str::parse)?,
             log: parse(given, "log", "info", |text| {
                 text.parse::<tracing_subscriber::filter::Targets>().map(|_| text.to_owned()).map_err(|_| {
                     "write a level (error, warn, info, debug, trace) or target=level pairs".into()

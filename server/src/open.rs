@@ -6,6 +6,7 @@ use portal::{
     catalog::Catalog,
     clock::{Clock, Ids, SystemClock, SystemIds},
     keys::Keys,
+    outbound::Outbound,
     provisioner::exec::Site,
     settings::{GuardSettings, Settings},
     store::{Store, postgres::Postgres, sqlite::Sqlite},
@@ -56,7 +57,11 @@ pub(crate) async fn open(config: &Config, with: With) -> Result<Portal, OpenFail
         workers: config.workers,
         lease: config.lease,
     };
-    let parts = Parts { store, catalog, keys, clock, ids, settings };
+    let outbound = Outbound::new(config.outbound_allow.clone()).map_err(|why| OpenFailure {
+        setting: "KEYTURN_OUTBOUND_ALLOW",
+        why: format!("the machine's certificate authorities cannot be read: {why}"),
+    })?;
+    let parts = Parts { store, catalog, keys, clock, ids, outbound, settings };
     Portal::open(parts).await.map_err(|error| match error.to_string().split_once(": ") {
         Some(("KEYTURN_GUARD_RETENTION", why)) => {
             OpenFailure { setting: "KEYTURN_GUARD_RETENTION", why: why.to_owned() }

@@ -9,6 +9,7 @@ use crate::{
     catalog::{Action, Catalog, Offering, ParameterSchema},
     clock::{Clock, Ids, StandingClock, SystemClock, SystemIds},
     keys::Keys,
+    outbound::Outbound,
     provisioner::{Context, Job, Observation, Outcome, Provisioner, fake::Fake},
     service::{Arrival, OpenError},
     settings::{GuardSettings, Settings},
@@ -30,7 +31,7 @@ use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, LazyLock, Mutex, MutexGuard},
     time::{Duration, Instant},
 };
 use tokio::task::JoinHandle;
@@ -341,6 +342,10 @@ async fn open(file: &std::path::Path, plan: &Plan) -> (Portal, Arc<dyn Store>) {
     (Portal::open(parts(Arc::clone(&store), plan)).await.unwrap(), store)
 }
 
+/// The other side of a call is a server that the test runs on this machine. One for all tests, since reading the
+/// certificate authorities takes a while.
+static OUTBOUND: LazyLock<Outbound> = LazyLock::new(|| Outbound::new("127.0.0.1".parse().unwrap()).unwrap());
+
 fn parts(store: Arc<dyn Store>, plan: &Plan) -> Parts {
     Parts {
         store,
@@ -348,6 +353,7 @@ fn parts(store: Arc<dyn Store>, plan: &Plan) -> Parts {
         keys: plan.keys.clone(),
         clock: Arc::clone(&plan.clock),
         ids: Arc::new(FullWaits),
+        outbound: OUTBOUND.clone(),
         settings: Settings { guard: plan.guard, workers: plan.workers, lease: plan.lease },
     }
 }

@@ -17,6 +17,7 @@ fn with_nothing_set_the_documented_defaults_hold() {
     assert_eq!((config.workers, config.lease), (4, Duration::from_secs(30)));
     assert_eq!((config.clock_offset_millis, config.log.as_str()), (0, "info"));
     assert_eq!((config.log_format, config.public_url), (LogFormat::Text, None));
+    assert_eq!(config.outbound_allow, AllowList::public());
 }
 
 #[test]
@@ -83,6 +84,8 @@ fn what_is_wrong_stops_the_start_with_its_name() {
         ("KEYTURN_LEASE", "500ms"),
         ("KEYTURN_CLOCK_OFFSET", "yesterday"),
         ("KEYTURN_CLOCK_OFFSET", "--1d"),
+        ("KEYTURN_OUTBOUND_ALLOW", "10.1.2.3/8"),
+        ("KEYTURN_OUTBOUND_ALLOW", "host:80"),
         ("KEYTURN_SECRET_KEY_FILE", ""),
         ("KEYTURN_PUBLIC_URL", "portal.example"),
         ("KEYTURN_PUBLIC_URL", "https://portal.example/path"),

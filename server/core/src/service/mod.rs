@@ -23,6 +23,7 @@ use crate::{
     clock::{Clock, Ids},
     guard,
     keys::Keys,
+    outbound::Outbound,
     settings::Settings,
     settled::Settled,
     store::{Arrived, Claim, Scope, Store, StoreError, StoredRequest, Submission, Submitted},
@@ -58,6 +59,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Identifiers and randomness.
     pub ids: Arc<dyn Ids>,
+    /// The way to the outside.
+    pub outbound: Outbound,
     /// How it runs.
     pub settings: Settings,
 }
@@ -73,6 +76,7 @@ pub(crate) struct Inner {
     pub(crate) keys: Keys,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn Ids>,
+    pub(crate) outbound: Outbound,
     pub(crate) settings: Settings,
     throttle: Throttle,
     settled: Settled,
@@ -122,7 +126,7 @@ pub enum OpenError {
 impl Portal {
     /// Opens the portal on its parts.
     pub async fn open(parts: Parts) -> Result<Self, OpenError> {
-        let Parts { store, catalog, keys, clock, ids, settings } = parts;
+        let Parts { store, catalog, keys, clock, ids, outbound, settings } = parts;
         settings.guard.check().map_err(OpenError::Settings)?;
         keys::check(&keys, store.as_ref()).await?;
         for offering in catalog.iter() {
@@ -142,6 +146,7 @@ impl Portal {
             keys,
             clock,
             ids,
+            outbound,
             settings,
             throttle: Throttle::default(),
             settled: Settled::default(),
