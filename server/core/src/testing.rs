@@ -509,6 +509,11 @@ impl Provisioner for Scripted {
         script.calls.push("destroy");
         script.destroy.pop_front().unwrap_or(Outcome::Done(Object::new()))
     }
+
+    async fn stop(&self, _: &Job, _: &Context) -> Outcome {
+        self.script().calls.push("stop");
+        Outcome::Done(Object::new())
+    }
 }
 
 /// A house whose offering is carried out by the fake.

@@ -7,6 +7,7 @@ pub mod guard_process;
 
 use async_trait::async_trait;
 use domain::{id::RequestId, name::Name, view::Object};
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -67,6 +68,17 @@ pub struct Context {
     pub log: mpsc::Sender<String>,
 }
 
+/// Work that goes on elsewhere, as by another service or by requests of the portal's own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Elsewhere {
+    /// What is waited for, in words for the history.
+    pub what: String,
+    /// When one looks again, unless somebody reports before.
+    pub look_again: Duration,
+    /// How long it may take, from the first wait on; then nobody can tell what became of it.
+    pub patience: Option<Duration>,
+}
+
 /// Whether the thing is there.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Observation {
@@ -76,6 +88,8 @@ pub enum Observation {
     Ours(Object),
     /// It is there and ours, but what this update or action asks for is not done, or not to its end.
     Before(Object),
+    /// What the job asks for goes on elsewhere, and is not at its end.
+    InProgress(Elsewhere),
     /// Something of that name is there, but `made_by` did not make it.
     Foreign,
     /// It cannot be told at present.
@@ -87,6 +101,8 @@ pub enum Observation {
 pub enum Outcome {
     /// Done; here are the outputs.
     Done(Object),
+    /// Begun, and it goes on elsewhere. `observe` tells what becomes of it; a `destroy` is asked for once more.
+    InProgress(Elsewhere),
     /// Not done; trying again may help.
     Retryable(String),
     /// Not done; trying again will not help.
@@ -107,6 +123,11 @@ pub trait Provisioner: Send + Sync + std::fmt::Debug {
     async fn apply(&self, job: &Job, context: &Context) -> Outcome;
     /// Remove whatever `made_by` made; done as well when nothing is there.
     async fn destroy(&self, job: &Job, context: &Context) -> Outcome;
+    /// Stop what goes on elsewhere for this job, so that it can be taken back. Only asked of work that `observe` found in
+    /// progress; where it cannot be stopped, its end is awaited.
+    async fn stop(&self, _: &Job, _: &Context) -> Outcome {
+        Outcome::Done(Object::new())
+    }
 }
 
 #[cfg(test)]

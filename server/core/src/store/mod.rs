@@ -8,14 +8,18 @@ pub mod changes;
 #[cfg(test)]
 mod conformance;
 pub mod cursor;
+mod errands;
 mod failure;
 mod gather;
 pub mod postgres;
+mod run;
 mod second_look;
 pub mod sqlite;
 
 pub use change::{Delta, NewChange, Plan, Planned};
+pub use errands::{Errands, Waiting};
 pub use failure::{StoreError, StoreResult};
+pub use run::{Ending, Held, Hold, Intent, Run};
 pub use second_look::{Confirmation, SecondLook};
 
 use crate::{answer::Answer, caller::Caller, keys};
@@ -247,96 +251,6 @@ pub struct NameHolder {
     pub parameters: Object,
 }
 
-/// What a run is to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Intent {
-    /// Carry the request out.
-    Apply,
-    /// Stop and leave nothing behind.
-    Cancel,
-    /// Take what is there as done.
-    Adopt,
-    /// Remove what may be there and close it as failed.
-    Abandon,
-}
-
-/// A run that a worker holds by a lease.
-#[derive(Debug, Clone)]
-pub struct Run {
-    /// The request.
-    pub request: StoredRequest,
-    /// Which hold this is: every write of an earlier holder is refused.
-    pub fence: i64,
-    /// How many tries ended without a result.
-    pub tries: u32,
-    /// What is to be done.
-    pub intent: Intent,
-    /// Whether an earlier hold may have begun to change something outside.
-    pub touched: bool,
-    /// The life of the resource that it is about.
-    pub resource: StoredResource,
-}
-
-impl Run {
-    /// The hold by which this run's writes are checked.
-    #[must_use]
-    pub fn hold(&self) -> Hold {
-        Hold { request: self.request.view.id, attempt: self.request.view.attempt, fence: self.fence }
-    }
-}
-
-/// A worker's hold on a run: the fencing token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hold {
-    /// The request.
-    pub request: RequestId,
-    /// The attempt.
-    pub attempt: u32,
-    /// The number of the hold.
-    pub fence: i64,
-}
-
-/// Whether a fenced write counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
-    /// It did; the run is to do this now.
-    Yes(Intent),
-    /// The lease was lost; nothing was written.
-    Lost,
-}
-
-/// How a run ends.
-#[derive(Debug, Clone)]
-pub struct Ending {
-    /// The state that the request comes to.
-    pub state: RequestState,
-    /// Why.
-    pub reason: Option<String>,
-    /// Outputs to show.
-    pub outputs: Object,
-    /// Names of secret outputs.
-    pub secret_names: Vec<String>,
-    /// The secret outputs, sealed.
-    pub secrets: Option<Vec<u8>>,
-    /// Texts that nobody may read in the request's history: a program may have written a secret before it was known.
-    pub scrubbed: Vec<String>,
-}
-
-impl Ending {
-    /// An ending without outputs.
-    #[must_use]
-    pub fn without_outputs(state: RequestState, reason: Option<String>) -> Self {
-        Self {
-            state,
-            reason,
-            outputs: Object::new(),
-            secret_names: Vec::new(),
-            secrets: None,
-            scrubbed: Vec::new(),
-        }
-    }
-}
-
 /// Which requests a list is about.
 #[derive(Debug, Clone)]
 pub enum ListScope {
@@ -461,7 +375,7 @@ pub struct StoredResource {
 
 /// What every database keeps, and how.
 #[async_trait]
-pub trait Store: Send + Sync + std::fmt::Debug {
+pub trait Store: Send + Sync + std::fmt::Debug + Errands {
     /// Where one hears of changes.
     fn changes(&self) -> &Changes;
 

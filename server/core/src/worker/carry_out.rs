@@ -1,9 +1,13 @@
 //! Carrying one run out: which question the provisioner is asked, and what its answer means for the request.
 
-use super::{change::DELETED, lease::Lease};
+use super::{
+    change::DELETED,
+    elsewhere::{Turned, towards},
+    lease::Lease,
+};
 use crate::{
     catalog::Offering,
-    provisioner::{Context, Job, Observation, Outcome},
+    provisioner::{Context, Elsewhere, Job, Observation, Outcome},
     service::Inner,
     store::{Ending, Held, Hold, Intent, Run, StoreError},
 };
@@ -38,6 +42,8 @@ pub(super) enum Verdict {
     LookAgain(String),
     /// Nobody can tell.
     Unknown(String),
+    /// It goes on elsewhere; what the next hold is to do instead of what was meant.
+    Waits(Elsewhere, Turned),
     /// Stopped: because of a cancellation, a shutdown or a lost lease.
     Stopped,
 }
@@ -74,7 +80,7 @@ pub(super) struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    fn hold(&self) -> Hold {
+    pub(super) fn hold(&self) -> Hold {
         self.run.hold()
     }
 
@@ -127,13 +133,14 @@ impl Attempt<'_> {
         match intent {
             Intent::Apply => self.apply().await,
             Intent::Cancel => self.undo(RequestState::Canceled, None).await,
-            Intent::Abandon => self.undo(RequestState::Failed, Some("abandoned".into())).await,
+            Intent::Abandon => self.undo(RequestState::Failed, Some(self.why())).await,
             Intent::Adopt => Ok(match self.observe().await? {
                 Observation::Ours(outputs) => Verdict::There(outputs),
                 Observation::CannotTell(why) => {
                     self.step("adopt", &format!("taken as done without a look: {why}")).await?;
                     Verdict::There(Object::new())
                 }
+                Observation::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),
                 Observation::Absent | Observation::Before(_) => {
                     Verdict::Unknown("There is nothing to adopt.".into())
                 }
@@ -150,6 +157,7 @@ impl Attempt<'_> {
             match self.observe().await? {
                 Observation::Ours(outputs) => return Ok(Verdict::There(outputs)),
                 Observation::Absent | Observation::Before(_) => {}
+                Observation::InProgress(elsewhere) => return Ok(Verdict::Waits(elsewhere, None)),
                 Observation::Foreign => return Ok(foreign()),
                 Observation::CannotTell(why) => return Ok(Verdict::LookAgain(why)),
             }
@@ -166,6 +174,7 @@ impl Attempt<'_> {
             self.call(async |job, context| self.offering.provisioner.apply(job, context).await).await;
         match outcome {
             Outcome::Done(outputs) => Ok(Verdict::There(outputs)),
+            Outcome::InProgress(elsewhere) => Ok(Verdict::Waits(elsewhere, None)),
             Outcome::Retryable(why) => Ok(Verdict::Again(why)),
             Outcome::Failed(why) => self.undo(RequestState::Failed, Some(why)).await,
             Outcome::Stopped => Ok(Verdict::Stopped),
@@ -173,6 +182,7 @@ impl Attempt<'_> {
                 self.step("doubt", &why).await?;
                 Ok(match self.observe().await? {
                     Observation::Ours(outputs) => Verdict::There(outputs),
+                    Observation::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),
                     Observation::Absent | Observation::Before(_) => Verdict::Again(why),
                     Observation::Foreign => foreign(),
                     Observation::CannotTell(why) => Verdict::LookAgain(why),
@@ -186,8 +196,10 @@ impl Attempt<'_> {
         if self.is_being_deleted().await? {
             return Ok(Verdict::Gone(RequestState::Canceled, Some(DELETED.into())));
         }
-        match self.observe().await? {
+        let turned = towards(state, reason.as_deref());
+        match self.observe_stopped().await? {
             Observation::Absent | Observation::Foreign => return Ok(Verdict::Gone(state, reason)),
+            Observation::InProgress(elsewhere) => return Ok(Verdict::Waits(elsewhere, turned)),
             Observation::Ours(_) | Observation::Before(_) | Observation::CannotTell(_) => {}
         }
         if self.mark("destroy").await? == Held::Lost {
@@ -198,6 +210,7 @@ impl Attempt<'_> {
             .await;
         Ok(match outcome {
             Outcome::Done(_) => Verdict::Gone(state, reason),
+            Outcome::InProgress(elsewhere) => Verdict::Waits(elsewhere, turned),
             Outcome::Retryable(why) => Verdict::LookAgain(why),
             Outcome::Failed(why) | Outcome::CannotTell(why) => match self.observe().await? {
                 Observation::Absent => Verdict::Gone(state, reason),
@@ -217,6 +230,8 @@ impl Attempt<'_> {
             Observation::Ours(_) if self.kind() != Kind::Create => "it is there, and this is done".to_owned(),
             Observation::Ours(_) => "it is there, made by this request".to_owned(),
             Observation::Before(_) => "it is there, and this is not done".to_owned(),
+            // Said once, by whoever waits for it.
+            Observation::InProgress(_) => return Ok(seen),
             Observation::Foreign => "something of this name is there, made by somebody else".to_owned(),
             Observation::CannotTell(why) => format!("cannot tell: {why}"),
         };
@@ -241,7 +256,7 @@ impl Attempt<'_> {
     }
 
     /// Asks the provisioner something that a cancellation does not interrupt, since it is what a cancellation needs.
-    async fn call_to_the_end<T>(&self, ask: impl AsyncFnOnce(&Job, &Context) -> T) -> T {
+    pub(super) async fn call_to_the_end<T>(&self, ask: impl AsyncFnOnce(&Job, &Context) -> T) -> T {
         self.call_to_the_end_with(&self.job(), ask).await
     }
 
@@ -367,6 +382,7 @@ impl Attempt<'_> {
                     Verdict::Gone(state, reason) => {
                         Ending::without_outputs(state, reason.map(|why| cut(&why)))
                     }
+                    Verdict::Waits(elsewhere, turned) => return self.wait(elsewhere, turned).await,
                     _ => Ending::without_outputs(RequestState::Unknown, Some(cut(&why))),
                 };
                 store.end_run(self.hold(), ending, self.portal.clock.now()).await
@@ -381,6 +397,7 @@ impl Attempt<'_> {
                     )
                     .await
             }
+            Verdict::Waits(elsewhere, turned) => self.wait(elsewhere, turned).await,
             Verdict::Stopped => Ok(Held::Lost),
         }
     }
@@ -458,6 +475,6 @@ fn foreign() -> Verdict {
     Verdict::Gone(RequestState::Failed, Some(reason.into()))
 }
 
-fn cut(text: &str) -> String {
+pub(super) fn cut(text: &str) -> String {
     text.chars().take(LONGEST_REASON).collect()
 }

@@ -4,7 +4,10 @@
 //! taken back, so it is looked at: done or not done. A delete is one teardown, whoever asks how often. A change that
 //! meets the deletion of its resource is stopped and nothing of it is taken back, since the teardown takes it all.
 
-use super::carry_out::{Attempt, Verdict};
+use super::{
+    carry_out::{Attempt, Verdict},
+    elsewhere::towards,
+};
 use crate::{
     provisioner::{Context, Job, Observation, Outcome},
     store::{Held, Intent, StoreError},
@@ -22,13 +25,14 @@ impl Attempt<'_> {
         match intent {
             Intent::Apply => self.bring_about().await,
             Intent::Cancel => self.withdraw(RequestState::Canceled, None, self.run.touched).await,
-            Intent::Abandon => self.withdraw(RequestState::Failed, Some("abandoned".into()), true).await,
+            Intent::Abandon => self.withdraw(RequestState::Failed, Some(self.why()), true).await,
             Intent::Adopt => Ok(match self.observe().await? {
                 Observation::Ours(outputs) => Verdict::There(outputs),
                 Observation::CannotTell(why) => {
                     self.step("adopt", &format!("taken as done without a look: {why}")).await?;
                     Verdict::There(Object::new())
                 }
+                Observation::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),
                 Observation::Before(_) => {
                     Verdict::Unknown("It is not done, so there is nothing to adopt.".into())
                 }
@@ -58,6 +62,7 @@ impl Attempt<'_> {
             self.call(async |job, context| self.offering.provisioner.apply(job, context).await).await;
         Ok(match outcome {
             Outcome::Done(outputs) => Verdict::There(outputs),
+            Outcome::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),
             Outcome::Retryable(why) => Verdict::Again(why),
             Outcome::Stopped => Verdict::Stopped,
             Outcome::Failed(why) => self.withdraw(RequestState::Failed, Some(why), true).await?,
@@ -73,6 +78,7 @@ impl Attempt<'_> {
     async fn looked(&self, doubt: Option<String>) -> Result<Option<Verdict>, StoreError> {
         Ok(match self.observe().await? {
             Observation::Ours(outputs) => Some(Verdict::There(outputs)),
+            Observation::InProgress(elsewhere) => Some(Verdict::Waits(elsewhere, None)),
             Observation::Before(_) => doubt.map(Verdict::Again),
             Observation::Absent => Some(Verdict::Gone(RequestState::Failed, Some(NOT_THERE.into()))),
             Observation::Foreign => Some(Verdict::Gone(RequestState::Failed, Some(FOREIGN.into()))),
@@ -93,17 +99,21 @@ impl Attempt<'_> {
         if self.is_being_deleted().await? {
             return Ok(Verdict::Gone(RequestState::Canceled, Some(DELETED.into())));
         }
+        let turned = towards(state, reason.as_deref());
+        let seen = self.observe_stopped().await?;
         if Kind::of(&self.run.request.view.action) == Kind::Action {
-            return Ok(match self.observe().await? {
+            return Ok(match seen {
                 Observation::Ours(outputs) => Verdict::There(outputs),
+                Observation::InProgress(elsewhere) => Verdict::Waits(elsewhere, turned),
                 Observation::CannotTell(why) => Verdict::LookAgain(why),
                 Observation::Before(_) | Observation::Absent | Observation::Foreign => {
                     Verdict::Gone(state, reason)
                 }
             });
         }
-        match self.observe().await? {
+        match seen {
             Observation::CannotTell(why) => return Ok(Verdict::LookAgain(why)),
+            Observation::InProgress(elsewhere) => return Ok(Verdict::Waits(elsewhere, turned)),
             // What is not done may still stand half-way.
             Observation::Ours(_) | Observation::Before(_) => {}
             Observation::Absent | Observation::Foreign => return Ok(Verdict::Gone(state, reason)),
@@ -115,6 +125,7 @@ impl Attempt<'_> {
         let undo = async |job: &Job, context: &Context| self.offering.provisioner.apply(job, context).await;
         Ok(match self.call_to_the_end_with(&job, undo).await {
             Outcome::Done(_) => Verdict::Gone(state, reason),
+            Outcome::InProgress(elsewhere) => Verdict::Waits(elsewhere, turned),
             Outcome::Retryable(why) => Verdict::LookAgain(why),
             Outcome::Stopped => Verdict::Stopped,
             Outcome::Failed(why) => Verdict::Unknown(format!("{STANDS}: {why}")),
@@ -139,10 +150,12 @@ impl Attempt<'_> {
             Intent::Cancel => Ok(Verdict::Gone(RequestState::Canceled, None)),
             Intent::Abandon => Ok(match self.observe().await? {
                 Observation::Absent | Observation::Foreign => Verdict::There(Object::new()),
+                Observation::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),
                 _ => Verdict::Gone(RequestState::Failed, Some("abandoned".into())),
             }),
             Intent::Adopt => Ok(match self.observe().await? {
                 Observation::Absent | Observation::Foreign => Verdict::There(Object::new()),
+                Observation::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),
                 Observation::CannotTell(why) => {
                     self.step("adopt", &format!("taken as gone without a look: {why}")).await?;
                     Verdict::There(Object::new())
@@ -158,6 +171,7 @@ impl Attempt<'_> {
         if self.run.touched {
             match self.observe().await? {
                 Observation::Absent | Observation::Foreign => return Ok(Verdict::There(Object::new())),
+                Observation::InProgress(elsewhere) => return Ok(Verdict::Waits(elsewhere, None)),
                 Observation::Ours(_) | Observation::Before(_) => {}
                 Observation::CannotTell(why) => return Ok(Verdict::LookAgain(why)),
             }
@@ -174,6 +188,7 @@ impl Attempt<'_> {
             self.call(async |job, context| self.offering.provisioner.destroy(job, context).await).await;
         Ok(match outcome {
             Outcome::Done(_) => Verdict::There(Object::new()),
+            Outcome::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),
             Outcome::Retryable(why) => Verdict::Again(why),
             Outcome::Stopped => Verdict::Stopped,
             Outcome::Failed(why) => self.still_there(why).await?,
@@ -181,6 +196,7 @@ impl Attempt<'_> {
                 self.step("doubt", &why).await?;
                 match self.observe().await? {
                     Observation::Absent | Observation::Foreign => Verdict::There(Object::new()),
+                    Observation::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),
                     Observation::Ours(_) | Observation::Before(_) => Verdict::Again(why),
                     Observation::CannotTell(why) => Verdict::LookAgain(why),
                 }
@@ -192,6 +208,7 @@ impl Attempt<'_> {
     pub(super) async fn still_there(&self, why: String) -> Result<Verdict, StoreError> {
         Ok(match self.observe().await? {
             Observation::Absent | Observation::Foreign => Verdict::There(Object::new()),
+            Observation::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),
             Observation::Ours(_) | Observation::Before(_) => Verdict::Gone(RequestState::Failed, Some(why)),
             Observation::CannotTell(_) => Verdict::Unknown(why),
         })

@@ -5,6 +5,7 @@
 
 mod carry_out;
 mod change;
+mod elsewhere;
 mod lease;
 mod sweep;
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod cancel;
 mod changes;
+mod elsewhere;
 mod endings;
 mod leases;
 mod outputs;

@@ -3,6 +3,7 @@
 mod changes;
 #[path = "../../../../tests/integration/support/cluster.rs"]
 mod cluster;
+mod errands;
 mod keeping;
 mod on_several;
 mod runs;
@@ -251,6 +252,7 @@ fn scope_of(team: &str, principal: u128, key: &str) -> Scope {
 }
 
 use changes::*;
+use errands::*;
 use keeping::*;
 use runs::*;
 use second_look::*;
@@ -287,6 +289,8 @@ promises! {
     a_run_belongs_to_one_worker_until_its_lease_ends
     a_worker_that_lost_its_lease_writes_nothing
     a_run_given_back_waits_for_its_time
+    a_run_waits_for_work_elsewhere_and_is_woken
+    a_run_is_turned_unless_somebody_decided_otherwise
     what_was_begun_is_taken_before_what_was_not
     a_failed_create_frees_its_name_and_an_unknown_one_holds_it
     success_shows_outputs_and_keeps_secrets_sealed

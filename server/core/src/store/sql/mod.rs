@@ -9,6 +9,7 @@
 mod arrivals;
 mod change;
 pub(in crate::store) mod decide;
+mod errands;
 mod lists;
 mod lives;
 pub(in crate::store) mod looks;

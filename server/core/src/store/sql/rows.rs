@@ -197,6 +197,16 @@ pub(super) fn intent(word: &str) -> StoreResult<Intent> {
     }
 }
 
+/// The word by which [`intent`] is kept.
+pub(super) fn intent_word(intent: Intent) -> &'static str {
+    match intent {
+        Intent::Apply => "apply",
+        Intent::Cancel => "cancel",
+        Intent::Adopt => "adopt",
+        Intent::Abandon => "abandon",
+    }
+}
+
 /// Canonical JSON, so that equal values are equal texts.
 pub(super) fn canonical(object: &Object) -> String {
     String::from_utf8(domain::json::canonical(&serde_json::Value::Object(object.clone()))).unwrap_or_default()

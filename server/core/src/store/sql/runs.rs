@@ -36,12 +36,12 @@ pub(super) async fn take(
         )
     };
     let taken = sqlx::query(AssertSqlSafe(format!(
-        "UPDATE run SET owner = $1, fence = fence + 1, due_at = {} + $3
+        "UPDATE run SET owner = $1, fence = fence + 1, due_at = {now} + $3, woken = FALSE
           WHERE request = coalesce(({}), ({}))
-      RETURNING request, fence, tries, intent, touched",
-        clock("$2"),
+      RETURNING request, fence, tries, intent, why, touched, {now} - waits_since AS waited",
         first(BEGUN),
         first("true"),
+        now = clock("$2"),
     )))
     .bind(owner)
     .bind(now.millis())
@@ -50,6 +50,7 @@ pub(super) async fn take(
     .await?;
     let Some(taken) = taken else { return Ok(None) };
     let id = RequestId(taken.try_get("request")?);
+    let waited: Option<i64> = taken.try_get("waited")?;
     let mut request = existing(connection, id).await?;
     if request.view.state != RequestState::Running {
         set_state(connection, &request, RequestState::Running, None, now).await?;
@@ -66,7 +67,9 @@ pub(super) async fn take(
         fence: taken.try_get("fence")?,
         tries: rows::number(&taken, "tries")?,
         intent: rows::intent(taken.try_get("intent")?)?,
+        why: taken.try_get("why")?,
         touched: taken.try_get("touched")?,
+        waited: waited.map(|millis| Duration::from_millis(millis.max(0).unsigned_abs())),
         resource,
     }))
 }
@@ -142,7 +145,7 @@ pub(super) async fn append(
 
 /// Whether the hold still holds, and what the run is to do. A run that was given back is nobody's: a renewal that was
 /// on its way would otherwise make it wait for a lease that nobody has.
-async fn check(connection: &mut Connection, hold: Hold) -> StoreResult<Held> {
+pub(super) async fn check(connection: &mut Connection, hold: Hold) -> StoreResult<Held> {
     dialect::lock_request(connection, hold.request).await?;
     let intent: Option<String> = sqlx::query_scalar(
         "SELECT intent FROM run WHERE request = $1 AND attempt = $2 AND fence = $3 AND owner IS NOT NULL",
@@ -214,7 +217,9 @@ pub(super) async fn give_back(
         // Somebody changed their mind meanwhile: that does not wait for a back-off.
         let wait = if intent == meant { wait } else { Duration::ZERO };
         let done = sqlx::query(AssertSqlSafe(format!(
-            "UPDATE run SET owner = NULL, due_at = {} + $2, tries = tries + $3 WHERE request = $4",
+            "UPDATE run SET owner = NULL, due_at = {} + CASE WHEN woken THEN 0 ELSE CAST($2 AS BIGINT) END, tries = tries + $3,
+                            waits_since = NULL
+              WHERE request = $4",
             clock("$1"),
         )))
         .bind(now.millis())
