@@ -84,8 +84,9 @@ pub(crate) fn new_token(ids: &dyn Ids) -> (String, [u8; 32]) {
     (token, digest)
 }
 
-/// The digest by which a token is found.
-pub(crate) fn token_digest(token: &str) -> [u8; 32] {
+/// The digest by which a token, or a browser's session, is found without being kept.
+#[must_use]
+pub fn token_digest(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 

@@ -149,13 +149,18 @@ pub(crate) struct Rows {
     portal: Portal,
 }
 
+/// The name of a session's row: a digest, so that who reads the database cannot take a session over.
+fn row(id: &Id) -> String {
+    super::hex::encode(&portal::secret::token_digest(&id.to_string()))
+}
+
 impl Rows {
     async fn write(&self, record: &Record, fresh: bool) -> session_store::Result<bool> {
         let data = serde_json::to_vec(&record.data)
             .map_err(|error| session_store::Error::Encode(error.to_string()))?;
         // By the portal's clock, by which the row is also judged and swept.
         let ends = self.portal.now().plus(LENGTH);
-        self.portal.store().save_session(&record.id.to_string(), data, ends, fresh).await.map_err(backend)
+        self.portal.store().save_session(&row(&record.id), data, ends, fresh).await.map_err(backend)
     }
 }
 
@@ -178,8 +183,7 @@ impl SessionStore for Rows {
     }
 
     async fn load(&self, id: &Id) -> session_store::Result<Option<Record>> {
-        let Some(data) =
-            self.portal.store().session(&id.to_string(), self.portal.now()).await.map_err(backend)?
+        let Some(data) = self.portal.store().session(&row(id), self.portal.now()).await.map_err(backend)?
         else {
             return Ok(None);
         };
@@ -190,6 +194,6 @@ impl SessionStore for Rows {
     }
 
     async fn delete(&self, id: &Id) -> session_store::Result<()> {
-        self.portal.store().delete_session(&id.to_string()).await.map_err(backend)
+        self.portal.store().delete_session(&row(id)).await.map_err(backend)
     }
 }

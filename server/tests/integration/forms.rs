@@ -76,6 +76,15 @@ async fn a_login_makes_a_session_that_script_cannot_read() {
     let away = [("name", "ann"), ("password", PASSWORD), ("next", "//evil.example")];
     assert_eq!(browser.post("/login", &away).await.is(303).header("location"), Some("/"));
     browser.get("/requests").await.is(200);
+    let named = browser.cookie.clone().unwrap();
+    let id = named.split_once('=').unwrap().1;
+    for file in ["keyturn.db", "keyturn.db-wal"] {
+        let kept = std::fs::read(world.server.home.path().join("data").join(file)).unwrap_or_default();
+        assert!(
+            !kept.windows(id.len()).any(|window| window == id.as_bytes()),
+            "the session's ID is in {file}"
+        );
+    }
     let old = browser.cookie.clone();
     browser.post("/logout", &[]).await.is(303);
     browser.cookie = old;
