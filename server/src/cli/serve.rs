@@ -3,10 +3,13 @@
 use super::report::{Failure, Said, line};
 use crate::{
     config::{self, Config},
-    http::{self, state::AppState},
+    http::{
+        self,
+        listen::{self, Limits},
+        state::AppState,
+    },
     open::{self, With},
 };
-use axum::serve::ListenerExt;
 use leptos::config::LeptosOptions;
 use serde_json::json;
 use std::{future::Future, net::SocketAddr, time::Duration};
@@ -43,15 +46,7 @@ pub(super) async fn run(config: &Config, as_json: bool) -> Result<Said, Failure>
         let (portal, stop) = (portal.clone(), stop_runs.clone());
         async move { portal.run_background(stop).await }
     });
-    let listener = listener.tap_io(|stream| {
-        // Small answers must not wait to be gathered.
-        let _ = stream.set_nodelay(true);
-    });
-    let serving = tokio::spawn(
-        axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>())
-            .with_graceful_shutdown(stopping.clone().cancelled_owned())
-            .into_future(),
-    );
+    let serving = tokio::spawn(listen::serve(listener, router, Limits::default(), stopping.clone()));
     announce(config, &portal, address, as_json).await?;
 
     let mut background = background;

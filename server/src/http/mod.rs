@@ -10,6 +10,7 @@ mod files;
 mod forms;
 mod health;
 pub(crate) mod hex;
+pub(crate) mod listen;
 mod metrics;
 mod pages;
 pub(crate) mod path;
