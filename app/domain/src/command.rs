@@ -26,6 +26,16 @@ pub enum Operation {
     TokenCreate,
     /// Revoke an API token.
     TokenRevoke,
+    /// Make a hook.
+    HookCreate,
+    /// Change a hook.
+    HookChange,
+    /// Give a hook a new secret.
+    HookRotate,
+    /// End a hook's old secret.
+    HookEndSecret,
+    /// Remove a hook.
+    HookRemove,
 }
 
 impl Operation {
@@ -42,6 +52,11 @@ impl Operation {
             Self::Resolve => "resolve",
             Self::TokenCreate => "token_create",
             Self::TokenRevoke => "token_revoke",
+            Self::HookCreate => "hook_create",
+            Self::HookChange => "hook_change",
+            Self::HookRotate => "hook_rotate",
+            Self::HookEndSecret => "hook_end_secret",
+            Self::HookRemove => "hook_remove",
         }
     }
 }
@@ -51,7 +66,7 @@ impl Operation {
 pub struct Command {
     /// What is to be done.
     pub operation: Operation,
-    /// The request, token or resource (`team/type/name`) it is done to, if there is one already.
+    /// The request, token, hook or resource (`team/type/name`) it is done to, if there is one already.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub target: Option<String>,
     /// The ID of the offering's action.

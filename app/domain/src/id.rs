@@ -53,6 +53,10 @@ ids! {
     PrincipalId
     /// An API token (never the token itself).
     TokenId
+    /// A hook, which is also the principal of what its events ask for.
+    HookId
+    /// One arrival of an event at a hook.
+    DeliveryId
 }
 
 #[cfg(test)]

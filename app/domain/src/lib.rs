@@ -9,6 +9,7 @@ pub mod command;
 pub mod correlation;
 pub mod etag;
 pub mod form;
+pub mod hook;
 pub mod id;
 pub mod json;
 pub mod key;

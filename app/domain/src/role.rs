@@ -46,6 +46,8 @@ pub enum TeamAct {
     Resolve,
     /// See a secret output.
     Reveal,
+    /// Make, change and test hooks, and see what was delivered to them.
+    ManageHooks,
 }
 
 impl TeamRole {
@@ -55,6 +57,7 @@ impl TeamRole {
         let least = match act {
             TeamAct::See => Self::Viewer,
             TeamAct::Request | TeamAct::Resolve | TeamAct::Reveal => Self::Member,
+            TeamAct::ManageHooks => Self::Owner,
         };
         self >= least
     }
@@ -129,5 +132,11 @@ mod tests {
             assert!(!TeamRole::Viewer.may(act));
             assert!(TeamRole::Member.may(act) && TeamRole::Owner.may(act));
         }
+    }
+
+    #[test]
+    fn only_an_owner_manages_hooks() {
+        assert!(TeamRole::Owner.may(TeamAct::ManageHooks));
+        assert!(!TeamRole::Member.may(TeamAct::ManageHooks) && !TeamRole::Viewer.may(TeamAct::ManageHooks));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{Error, Result};
 use domain::{
-    id::{PrincipalId, TokenId},
+    id::{HookId, PrincipalId, TokenId},
     name::Name,
     problem::ProblemKind,
     role::{PortalRole, TeamAct, TeamRole},
@@ -22,6 +22,8 @@ pub enum Credential {
         /// What its owner called it.
         label: String,
     },
+    /// A signature by a hook's secret.
+    Hook(HookId),
 }
 
 /// A principal in the act of asking.
@@ -76,7 +78,7 @@ impl Caller {
 
     pub(crate) fn token_label(&self) -> Option<&str> {
         match &self.via {
-            Credential::Session => None,
+            Credential::Session | Credential::Hook(_) => None,
             Credential::Token { label, .. } => Some(label),
         }
     }

@@ -34,7 +34,7 @@ pub struct Version {
 pub struct Use {
     /// Claims that were hashed with it and are no tombstones yet.
     pub claims: i64,
-    /// Resources whose secrets are sealed with it.
+    /// What is sealed with it: secrets of resources and of hooks, and events that were delivered.
     pub secrets: i64,
 }
 

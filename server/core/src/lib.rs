@@ -11,6 +11,7 @@ pub mod clock;
 pub mod error;
 mod guard;
 pub mod keys;
+mod mapping;
 pub mod outbound;
 pub mod provisioner;
 pub mod secret;

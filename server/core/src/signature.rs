@@ -6,7 +6,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use domain::time::Moment;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
-use std::time::Duration;
+use std::{fmt::Write, time::Duration};
 use subtle::ConstantTimeEq;
 
 /// How far a Standard Webhooks timestamp may lie from now, either way.
@@ -100,6 +100,18 @@ pub fn standard_is_genuine(
         secrets
             .iter()
             .any(|secret| standard_mac(secret, id, timestamp, body).verify_slice(&signature).is_ok())
+    })
+}
+
+/// The value of `X-Hub-Signature-256` for a body.
+#[must_use]
+pub fn sign_github(secret: &SharedSecret, body: &[u8]) -> String {
+    let mut mac = keyed(secret.0.as_bytes());
+    mac.update(body);
+    mac.finalize().into_bytes().iter().fold("sha256=".to_owned(), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
     })
 }
 
@@ -265,6 +277,7 @@ mod tests {
         // The example of GitHub's documentation on validating deliveries.
         let secrets = [secret("It's a Secret to Everybody")];
         let good = b"sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
+        assert_eq!(sign_github(&secrets[0], b"Hello, World!").as_bytes(), good);
         assert!(github_is_genuine(&secrets, Some(good), b"Hello, World!"));
         assert!(!github_is_genuine(&secrets, Some(good), b"Hello, World"));
         assert!(!github_is_genuine(&secrets, Some(&good[..good.len() - 1]), b"Hello, World!"));

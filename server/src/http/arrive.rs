@@ -19,7 +19,10 @@ use bytes::Bytes;
 use domain::problem::ProblemKind;
 use futures_util::StreamExt;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use portal::{Caller, service::Arrival};
+use portal::{
+    Caller,
+    service::{Arrival, Event},
+};
 use std::time::Duration;
 use tracing::Instrument;
 
@@ -96,6 +99,24 @@ impl FromRequest<AppState> for WithPatch {
         let body = whole(body).await?;
         must_be_json(&parts.headers, PATCH)?;
         WithBody::known(&parts, body, state).await.map(Self)
+    }
+}
+
+/// An event of an outside system, which its signature speaks for and no token.
+#[derive(Debug)]
+pub(crate) struct Delivered(pub(crate) Event);
+
+impl FromRequest<AppState> for Delivered {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, _: &AppState) -> Result<Self> {
+        let (parts, body) = request.into_parts();
+        let body = whole(body).await?;
+        must_be_json(&parts.headers, JSON)?;
+        Parameters::none(&parts.uri)?;
+        let headers = parts.headers.iter();
+        let headers = headers.map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()));
+        Ok(Self(Event { headers: headers.collect(), body, address: auth::peer(&parts) }))
     }
 }
 

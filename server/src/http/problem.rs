@@ -59,7 +59,7 @@ pub(crate) fn status(kind: ProblemKind) -> StatusCode {
         P::KeyMissing | P::KeyInvalid | P::InvalidJson | P::InvalidQuery | P::TokenInQuery => {
             StatusCode::BAD_REQUEST
         }
-        P::NotAuthenticated | P::InvalidCredentials => StatusCode::UNAUTHORIZED,
+        P::NotAuthenticated | P::InvalidCredentials | P::SignatureWrong => StatusCode::UNAUTHORIZED,
         P::Forbidden | P::CrossSite | P::SetupDone | P::SetupLinkWrong => StatusCode::FORBIDDEN,
         P::NotFound => StatusCode::NOT_FOUND,
         P::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
@@ -71,12 +71,14 @@ pub(crate) fn status(kind: ProblemKind) -> StatusCode {
         | P::AlreadyDecided
         | P::NotOffered
         | P::OfferingUnavailable => StatusCode::CONFLICT,
-        P::KeyExpired => StatusCode::GONE,
+        P::KeyExpired | P::HookRemoved => StatusCode::GONE,
         P::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
         P::PreconditionRequired => StatusCode::PRECONDITION_REQUIRED,
         P::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         P::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        P::KeyReused | P::InvalidParameters | P::UnknownOffering => StatusCode::UNPROCESSABLE_ENTITY,
+        P::KeyReused | P::InvalidParameters | P::UnknownOffering | P::HookMapping => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
         P::TooManyAttempts => StatusCode::TOO_MANY_REQUESTS,
         P::Busy | P::StoreUnavailable | P::ServerBehind => StatusCode::SERVICE_UNAVAILABLE,
         P::Internal => StatusCode::INTERNAL_SERVER_ERROR,

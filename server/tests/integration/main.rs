@@ -17,6 +17,7 @@ mod forms;
 mod guard;
 #[path = "../history/mod.rs"]
 mod history;
+mod hooks;
 mod input;
 mod lifecycle;
 mod names;

@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 
 /// Routes that tell nothing of anybody.
 const PUBLIC: &[&str] = &["GET /api/v1/guard", "GET /healthz", "GET /metrics", "GET /readyz"];
+/// Routes that a signature opens, and neither a token nor a team.
+const SIGNED: &[&str] = &["POST /api/v1/hooks/{id}"];
 /// Routes that show or change the caller's own things only, or what all may see.
 const OWN: &[&str] = &[
     "GET /api/v1/me",
@@ -32,17 +34,19 @@ async fn every_route_refuses_nobody_and_the_wrong_team() {
     let id = world.ann.made(&vm("vm-one", json!({}))).await;
     world.ann.ended(&id).await;
     let token = world.ann.post("/tokens", "token", &json!({ "label": "walk" })).await.is(201).id();
+    let hook = json!({ "title": "walk", "offering": "vm", "signature": "github", "name": "{{ id }}" });
+    let hook = world.ada.post("/teams/alpha/hooks", "hook", &hook).await.is(201).id();
     let document =
         Answer::of(world.nobody().client.get(format!("{}/openapi.json", world.server.base))).await.is(200);
     let document = document.json();
 
-    let mut unmet: BTreeSet<&str> = PUBLIC.iter().chain(OWN).copied().collect();
+    let mut unmet: BTreeSet<&str> = PUBLIC.iter().chain(SIGNED).chain(OWN).copied().collect();
     let mut walked = 0;
     for (template, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             let method = method.to_uppercase();
             let route = format!("{method} {template}");
-            let path = filled(template, &id, &token, operation);
+            let path = filled(template, [&id, &token, &hook], operation);
             walked += 1;
             unmet.remove(route.as_str());
             if PUBLIC.contains(&route.as_str()) {
@@ -51,6 +55,12 @@ async fn every_route_refuses_nobody_and_the_wrong_team() {
                 continue;
             }
             assert!(operation.get("security").is_some(), "{route} does not say who may use it");
+            if SIGNED.contains(&route.as_str()) {
+                for api in [world.nobody(), world.ben.clone(), world.ada.clone()] {
+                    call(&api, &method, &path).await.refused(401, "signature-wrong");
+                }
+                continue;
+            }
             call(&world.nobody(), &method, &path).await.refused(401, "unauthenticated");
             if !OWN.contains(&route.as_str()) {
                 let answer = call(&world.ben, &method, &path).await;
@@ -66,8 +76,9 @@ async fn every_route_refuses_nobody_and_the_wrong_team() {
     world.ann.get(&format!("/requests/{id}")).await.is(200);
 }
 
-fn filled(template: &str, request: &str, token: &str, operation: &Value) -> String {
+fn filled(template: &str, [request, token, hook]: [&str; 3], operation: &Value) -> String {
     let id = match template {
+        _ if template.contains("/hooks/") => hook,
         _ if template.contains("/tokens/") => token,
         _ if template.contains("/offerings/") => "vm",
         _ => request,
@@ -78,6 +89,7 @@ fn filled(template: &str, request: &str, token: &str, operation: &Value) -> Stri
         .replace("{type}", "vm")
         .replace("{name}", "vm-one")
         .replace("{action}", "restart")
+        .replace("{delivery}", request)
         .replace("{output}", "password");
     assert!(!path.contains('{'), "a part of {template} is not known here");
     let asks_for_key = operation["parameters"].as_array().is_some_and(|parameters| {

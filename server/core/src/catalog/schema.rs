@@ -99,6 +99,13 @@ impl ParameterSchema {
             .collect()
     }
 
+    /// Whether a parameter of this name may be sent at all, as far as that is plain.
+    #[must_use]
+    pub fn allows(&self, name: &str) -> bool {
+        let closed = self.value.get("additionalProperties") == Some(&Value::Bool(false));
+        !closed || self.property(name).is_some()
+    }
+
     /// The schema of one parameter, where the schema names it.
     pub(super) fn property(&self, name: &str) -> Option<&Value> {
         self.value.get("properties")?.get(name)

@@ -285,16 +285,36 @@ impl Inner {
         &self,
         caller: &Caller,
         team: &Name,
-        mut arrived: Arrived,
+        arrived: Arrived,
         sent: &Sent,
         now: Moment,
         waited: &mut bool,
     ) -> Result<Answered> {
-        let store = self.store.as_ref();
         if let Some((claim, request)) = self.looked_up(&arrived.scope).await? {
             return self.repeat_create(claim, request, sent).await;
         }
         caller.must(TeamAct::Request, team)?;
+        let scope = arrived.scope.clone();
+        if let Some(answered) = self.accept(caller, team, arrived, sent, &sent.hashed(), now).await? {
+            return Ok(answered);
+        }
+        *waited = true;
+        let (claim, request) = self.looked_up(&scope).await?.ok_or_else(Error::not_found)?;
+        self.repeat_create(claim, request, sent).await
+    }
+
+    /// Takes in what may be the first with its key; nothing where another came first meanwhile.
+    ///
+    /// `hashed` is what makes a repeat the same before any schema is asked.
+    pub(super) async fn accept(
+        &self,
+        caller: &Caller,
+        team: &Name,
+        mut arrived: Arrived,
+        sent: &Sent,
+        hashed: &Value,
+        now: Moment,
+    ) -> Result<Option<Answered>> {
         let offering = self.offering(sent)?;
         let command = sent.command(&offering.schema).map_err(Error::fields)?;
         let confirmed = sent.confirmation()?;
@@ -311,22 +331,17 @@ impl Inner {
         }
         let schema_digest = schema_digest(offering.schema.value());
         let asked_for = request.view.clone();
-        let scope = arrived.scope.clone();
         let submission = Submission {
-            meaning: guard::meaning(&self.keys, &command, &sent.hashed()),
+            meaning: guard::meaning(&self.keys, &command, hashed),
             arrived,
             command: Some(command),
             effect: Effect::Create { request: Box::new(request), schema_digest, answer, second_look },
         };
-        match guard::submit(store, submission, self.settings.guard.wait).await? {
-            Submitted::Repeat(_) => {
-                *waited = true;
-                let (claim, request) = self.looked_up(&scope).await?.ok_or_else(Error::not_found)?;
-                self.repeat_create(claim, request, sent).await
-            }
+        match guard::submit(self.store.as_ref(), submission, self.settings.guard.wait).await? {
+            Submitted::Repeat(_) => Ok(None),
             Submitted::NameTaken(holder) => Err(guard::name_taken(&holder, &asked_for)),
             Submitted::Suspected(earlier) => Err(guard::suspected(&earlier, &asked_for)),
-            other => self.first(other),
+            other => self.first(other).map(Some),
         }
     }
 

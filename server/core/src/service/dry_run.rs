@@ -10,6 +10,7 @@ use crate::{
 };
 use domain::{
     json,
+    name::Name,
     plan::{PlanView, PlannedChange, PlannedOutcome, QuotaEffect},
     problem::RequestLink,
     role::TeamAct,
@@ -32,31 +33,36 @@ impl Portal {
         let sent = Sent::read(body, labels)?;
         let team = self.0.visible_team(caller, team).await?;
         caller.must(TeamAct::Request, &team)?;
-        let offering = self.0.offering(&sent)?;
+        self.0.plan_create(caller, &team, &sent).await
+    }
+}
+
+impl Inner {
+    /// What a create that was sent would do now in a team.
+    pub(super) async fn plan_create(&self, caller: &Caller, team: &Name, sent: &Sent) -> Result<PlanView> {
+        let offering = self.offering(sent)?;
         let command = sent.command(&offering.schema).map_err(Error::fields)?;
         let confirmed = sent.confirmation()?;
-        self.0.check_parent(caller, &command).await?;
-        let now = self.0.clock.now();
-        let wanted = self.0.new_request(caller, &team, &offering, &command, now).view;
+        self.check_parent(caller, &command).await?;
+        let now = self.clock.now();
+        let wanted = self.new_request(caller, team, &offering, &command, now).view;
         let likely_duplicates = match second_look(&offering, &command, confirmed, caller.channel, now) {
             Some(look) => {
                 let (id, most) = (&offering.id, MOST_DUPLICATES);
-                let same = self.0.store.same_creates(&team, id, look.parameters, look.since, most).await?;
+                let same = self.store.same_creates(team, id, look.parameters, look.since, most).await?;
                 same.iter().filter(|earlier| earlier.name != wanted.name).map(Into::into).collect()
             }
             None => Vec::new(),
         };
         Ok(PlanView {
             dry_run: true,
-            plan: self.0.planned(&wanted).await?,
+            plan: self.planned(&wanted).await?,
             command,
             quota: QuotaEffect { cost: offering.quota_cost, limit: None },
             likely_duplicates,
         })
     }
-}
 
-impl Inner {
     async fn planned(&self, wanted: &RequestView) -> Result<PlannedChange> {
         let (kind, name) = (&wanted.resource_type, &wanted.name);
         let planned = |outcome, summary, request| PlannedChange {

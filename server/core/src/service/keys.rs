@@ -129,6 +129,7 @@ impl Portal {
     pub async fn prune_keys(&self) -> Result<Vec<i64>> {
         let portal = &self.0;
         portal.reseal().await?;
+        portal.reseal_hooks().await?;
         let mut gone = Vec::new();
         for (number, needed) in self.key_versions().await? {
             if number != self.current_key() && needed == Use::default() {

@@ -4,6 +4,7 @@ mod change;
 mod create;
 mod decide;
 mod dry_run;
+mod hooks;
 mod keys;
 mod labels;
 mod people;
@@ -13,6 +14,8 @@ mod tests;
 mod tokens;
 
 pub use change::Target;
+pub(crate) use hooks::DELIVERIES_KEPT;
+pub use hooks::{Event, Tested};
 pub use people::SetUp;
 pub use read::{RequestQuery, Scope as ListOf};
 
@@ -81,6 +84,7 @@ pub(crate) struct Inner {
     throttle: Throttle,
     settled: Settled,
     set_up_link: String,
+    pub(crate) deliveries: hooks::Waiting,
     arrivals: mpsc::Sender<Arrived>,
     arrivals_waiting: std::sync::Mutex<Option<mpsc::Receiver<Arrived>>>,
     tokens_used: mpsc::Sender<domain::id::TokenId>,
@@ -150,6 +154,7 @@ impl Portal {
             settings,
             throttle: Throttle::default(),
             settled: Settled::default(),
+            deliveries: hooks::Waiting::default(),
             set_up_link: uuid::Uuid::from_bytes(link).simple().to_string(),
             arrivals,
             arrivals_waiting: std::sync::Mutex::new(Some(waiting)),

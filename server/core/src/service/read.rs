@@ -97,7 +97,7 @@ impl Inner {
     }
 }
 
-fn place(cursor: Option<&str>) -> Result<Option<(Moment, uuid::Uuid)>> {
+pub(super) fn place(cursor: Option<&str>) -> Result<Option<(Moment, uuid::Uuid)>> {
     cursor
         .map(|text| {
             cursor::read(text).ok_or_else(|| {
@@ -107,7 +107,7 @@ fn place(cursor: Option<&str>) -> Result<Option<(Moment, uuid::Uuid)>> {
         .transpose()
 }
 
-fn page_size(size: u32) -> Result<u32> {
+pub(super) fn page_size(size: u32) -> Result<u32> {
     if (1..=LARGEST_PAGE).contains(&size) {
         return Ok(size);
     }

@@ -11,6 +11,7 @@ pub mod cursor;
 mod errands;
 mod failure;
 mod gather;
+mod hooks;
 pub mod postgres;
 mod run;
 mod second_look;
@@ -19,6 +20,7 @@ pub mod sqlite;
 pub use change::{Delta, NewChange, Plan, Planned};
 pub use errands::{Errands, Waiting};
 pub use failure::{StoreError, StoreResult};
+pub use hooks::{Delivery, HookEffect, HookSeal, Hooks, MOST_HOOKS, SealedSecret, StoredHook};
 pub use run::{Ending, Held, Hold, Intent, Run};
 pub use second_look::{Confirmation, SecondLook};
 
@@ -211,6 +213,8 @@ pub enum Effect {
     Change(Box<NewChange>),
     /// The end of a token.
     TokenRevoke(TokenId),
+    /// What is done to a hook.
+    Hook(HookEffect),
 }
 
 /// What came of a submission at the store.
@@ -375,7 +379,7 @@ pub struct StoredResource {
 
 /// What every database keeps, and how.
 #[async_trait]
-pub trait Store: Send + Sync + std::fmt::Debug + Errands {
+pub trait Store: Send + Sync + std::fmt::Debug + Errands + Hooks {
     /// Where one hears of changes.
     fn changes(&self) -> &Changes;
 

@@ -5,6 +5,7 @@
 
 mod carry_out;
 mod change;
+mod deliveries;
 mod elsewhere;
 mod lease;
 mod sweep;
@@ -38,6 +39,9 @@ pub(crate) async fn background(portal: Arc<Inner>, shutdown: CancellationToken) 
     }
     if let Some(tokens) = tokens {
         tasks.spawn(write_last_uses(Arc::clone(&portal), tokens, shutdown.clone()));
+    }
+    if let Some(waiting) = portal.deliveries.take() {
+        tasks.spawn(deliveries::write(Arc::clone(&portal), waiting, shutdown.clone()));
     }
     tasks.spawn(sweep::sweep(portal, shutdown));
     while let Some(ended) = tasks.join_next().await {

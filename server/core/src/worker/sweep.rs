@@ -1,7 +1,10 @@
-//! The sweeper: keys whose retention is over become tombstones, tombstones and sessions end. In small batches with pauses
+//! The sweeper: keys whose retention is over become tombstones, tombstones, sessions and deliveries to hooks end. In small batches with pauses
 //! between, so that it takes a bounded share of the database however much there is to do.
 
-use crate::{service::Inner, store::StoreResult};
+use crate::{
+    service::{DELIVERIES_KEPT, Inner},
+    store::StoreResult,
+};
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -35,7 +38,11 @@ async fn batch(portal: &Inner) -> bool {
     let retired = more("keys", store.retire(now, guard.retention, AT_ONCE).await);
     let removed = more("tombstones", store.drop_tombstones(now, guard.tombstones, AT_ONCE).await);
     let sessions = more("sessions", store.sweep_sessions(now, AT_ONCE).await);
-    retired || removed || sessions
+    let before = domain::time::Moment::from_millis(
+        now.millis().saturating_sub(i64::try_from(DELIVERIES_KEPT.as_millis()).unwrap_or(i64::MAX)),
+    );
+    let hooks = more("deliveries", store.sweep_hooks(now, before, AT_ONCE).await);
+    retired || removed || sessions || hooks
 }
 
 /// Whether more waits. What failed is tried again at the next turn, and holds nothing else up.

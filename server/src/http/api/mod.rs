@@ -33,6 +33,14 @@ fn described() -> OpenApi {
         "session",
         SecurityScheme::ApiKey(ApiKey::Cookie(ApiKeyValue::new(super::sessions::COOKIE))),
     );
+    components.add_security_scheme(
+        "signature",
+        SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::with_description(
+            "webhook-signature",
+            "An event's signature by the hook's secret: as Standard Webhooks say, as GitHub does (X-Hub-Signature-256), or \
+             the secret itself as Authorization: Bearer.",
+        ))),
+    );
     OpenApiBuilder::new().info(info).components(Some(components)).build()
 }
 

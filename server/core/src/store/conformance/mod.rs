@@ -4,6 +4,7 @@ mod changes;
 #[path = "../../../../tests/integration/support/cluster.rs"]
 mod cluster;
 mod errands;
+mod hooks;
 mod keeping;
 mod on_several;
 mod runs;
@@ -253,6 +254,7 @@ fn scope_of(team: &str, principal: u128, key: &str) -> Scope {
 
 use changes::*;
 use errands::*;
+use hooks::*;
 use keeping::*;
 use runs::*;
 use second_look::*;
@@ -329,5 +331,10 @@ promises! {
     a_request_that_is_opened_again_is_no_hole
     sweeping_goes_on_in_bounded_batches_and_beside_others
     one_claim_is_dropped_only_when_its_time_is_over
+    a_hook_is_changed_from_the_version_that_was_seen
+    two_secrets_count_during_a_rotation_and_no_third
+    a_removed_hook_is_known_and_keeps_nothing
+    of_each_hook_the_last_deliveries_stay
+    what_is_sealed_of_hooks_is_found_and_sealed_anew
     it_is_known_what_each_version_of_the_key_is_needed_for
 }

@@ -1,9 +1,9 @@
-//! Submissions that are not creates: decisions about requests, and tokens. One at a time, each in a savepoint.
+//! Submissions that are not creates: decisions about requests, tokens and hooks. One at a time, each in a savepoint.
 
 use super::{
     arrivals, change,
     dialect::{self, Connection, FOR_UPDATE, clock},
-    exactly_one, lists, lives, people,
+    exactly_one, hooks, lists, lives, people,
     rows::canonical,
     runs, submit, write_audit,
 };
@@ -79,6 +79,7 @@ pub(in crate::store) async fn one(
             }
         }
         Effect::TokenRevoke(id) => revoke(connection, submission, *id, now).await?,
+        Effect::Hook(effect) => hooks::decide(connection, submission, effect, now).await?,
     };
     let (answer, request, existing, act, target, detail, also) = match decided {
         Decided::Not(submitted) => return Ok(submitted),

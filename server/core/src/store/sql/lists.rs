@@ -114,7 +114,13 @@ fn among(query: &mut QueryBuilder<Db>, values: impl Iterator<Item = String>) {
     query.push(")");
 }
 
-fn paged<T>(mut results: Vec<T>, size: u32, total: i64, place: impl Fn(&T) -> (Moment, Uuid)) -> Page<T> {
+/// A page out of one row more than it holds.
+pub(super) fn paged<T>(
+    mut results: Vec<T>,
+    size: u32,
+    total: i64,
+    place: impl Fn(&T) -> (Moment, Uuid),
+) -> Page<T> {
     let size = usize::try_from(size).unwrap_or(usize::MAX);
     let more = results.len() > size;
     results.truncate(size);

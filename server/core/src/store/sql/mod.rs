@@ -9,7 +9,9 @@
 mod arrivals;
 mod change;
 pub(in crate::store) mod decide;
+mod deliveries;
 mod errands;
+mod hooks;
 mod lists;
 mod lives;
 pub(in crate::store) mod looks;

@@ -21,7 +21,11 @@ pub(super) async fn key_use(connection: &mut Connection) -> StoreResult<BTreeMap
     }
     let seals = sqlx::query(
         "SELECT substr(secrets, 1, 6) AS head, count(*) AS secrets FROM resource
-          WHERE secrets IS NOT NULL GROUP BY substr(secrets, 1, 6)",
+          WHERE secrets IS NOT NULL GROUP BY substr(secrets, 1, 6)
+          UNION ALL
+         SELECT substr(sealed, 1, 6), count(*) FROM hook_secret GROUP BY substr(sealed, 1, 6)
+          UNION ALL
+         SELECT substr(sealed, 1, 6), count(*) FROM delivery GROUP BY substr(sealed, 1, 6)",
     )
     .fetch_all(connection)
     .await?;

@@ -2,14 +2,22 @@
 
 mod act_on_resource;
 mod cancel_request;
+mod change_hook;
+mod create_hook;
 mod create_request;
 mod create_token;
 mod delete_resource;
+mod deliver_event;
+mod end_hook_secret;
+mod get_delivery;
 mod get_guard;
+mod get_hook;
 mod get_me;
 mod get_offering;
 mod get_request;
 mod get_resource;
+mod list_deliveries;
+mod list_hooks;
 mod list_offerings;
 mod list_requests;
 mod list_resources;
@@ -17,11 +25,14 @@ mod list_submissions;
 mod list_team_requests;
 mod list_tokens;
 mod look_up_key;
+mod remove_hook;
 mod resolve_request;
 mod retry_request;
 mod reveal_secret;
 mod revoke_token;
+mod rotate_hook;
 mod stream_events;
+mod test_hook;
 mod update_resource;
 
 use crate::http::state::AppState;
@@ -56,6 +67,14 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(reveal_secret::reveal_secret))
         .routes(routes!(list_tokens::list_tokens, create_token::create_token))
         .routes(routes!(revoke_token::revoke_token))
+        .routes(routes!(list_hooks::list_hooks, create_hook::create_hook))
+        .routes(routes!(get_hook::get_hook, change_hook::change_hook, remove_hook::remove_hook))
+        .routes(routes!(rotate_hook::rotate_hook))
+        .routes(routes!(end_hook_secret::end_hook_secret))
+        .routes(routes!(test_hook::test_hook))
+        .routes(routes!(list_deliveries::list_deliveries))
+        .routes(routes!(get_delivery::get_delivery))
+        .routes(routes!(deliver_event::deliver_event))
         .routes(routes!(get_me::get_me))
         .routes(routes!(get_guard::get_guard))
 }

@@ -1,0 +1,215 @@
+//! What a hook is, as it is sent, checked before it is kept.
+
+use super::super::{Inner, create::Sent};
+use crate::{
+    catalog::Offering,
+    mapping::{self, Event, Meant},
+};
+use domain::{
+    hook::{HookDefinition, KEPT_PAYLOAD, Sample, Signing, identity_header},
+    label::Labels,
+    name::Name,
+    problem::FieldError,
+    view::Object,
+};
+use serde_json::Value;
+use std::{collections::BTreeMap, sync::Arc};
+
+/// The members that a hook is sent with.
+pub(super) const MEMBERS: [&str; 10] = [
+    "title",
+    "offering",
+    "identity",
+    "signature",
+    "when",
+    "name",
+    "parameters",
+    "labels",
+    "correlation_id",
+    "sample",
+];
+
+/// The label that holds an event's identity.
+pub(super) const IDENTITY_LABEL: &str = "idempotency.key";
+
+/// The identity of a sample that is only tried.
+const SAMPLE_ID: &str = "sample-event";
+
+fn fault(pointer: &str, detail: impl std::fmt::Display) -> FieldError {
+    FieldError { pointer: pointer.to_owned(), detail: detail.to_string() }
+}
+
+/// Reads member after member, and keeps what is wrong with each.
+struct Reader<'b> {
+    body: &'b Object,
+    wrong: Vec<FieldError>,
+}
+
+impl Reader<'_> {
+    fn text(&mut self, member: &str) -> Option<String> {
+        match self.body.get(member) {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(text.clone()).filter(|text| !text.trim().is_empty()),
+            Some(_) => {
+                self.wrong.push(fault(&format!("/{member}"), "must be a string"));
+                None
+            }
+        }
+    }
+
+    fn needed(&mut self, member: &str, what: &str) -> String {
+        let before = self.wrong.len();
+        let text = self.text(member);
+        if text.is_none() && self.wrong.len() == before {
+            self.wrong.push(fault(&format!("/{member}"), what));
+        }
+        text.unwrap_or_default()
+    }
+
+    fn object(&mut self, member: &str) -> Object {
+        match self.body.get(member) {
+            None | Some(Value::Null) => Object::new(),
+            Some(Value::Object(object)) => object.clone(),
+            Some(_) => {
+                self.wrong.push(fault(&format!("/{member}"), "must be an object"));
+                Object::new()
+            }
+        }
+    }
+
+    fn texts(&mut self, member: &str) -> BTreeMap<String, String> {
+        let mut texts = BTreeMap::new();
+        for (key, value) in self.object(member) {
+            match value {
+                Value::Null => {}
+                Value::String(text) => {
+                    texts.insert(key, text);
+                }
+                _ => self.wrong.push(fault(&format!("/{member}/{key}"), "must be a string")),
+            }
+        }
+        texts
+    }
+
+    fn sample(&mut self) -> Option<Sample> {
+        let sample = self.body.get("sample").filter(|sample| !sample.is_null())?;
+        if sample.to_string().len() > KEPT_PAYLOAD {
+            self.wrong.push(fault("/sample", "a sample has at most 64 KiB"));
+            return None;
+        }
+        match serde_json::from_value(sample.clone()) {
+            Ok(sample) => Some(sample),
+            Err(_) => {
+                let rule =
+                    "must be an object with the members payload and, if the mapping reads any, headers";
+                self.wrong.push(fault("/sample", rule));
+                None
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// What is said of a hook; or every place where that cannot work.
+    pub(super) fn hook_definition(&self, body: &Object) -> Result<HookDefinition, Vec<FieldError>> {
+        let mut reader = Reader { body, wrong: Vec::new() };
+        let title = reader.needed("title", "say what the hook is for").trim().to_owned();
+        if title.chars().count() > 100 || title.chars().any(char::is_control) {
+            reader.wrong.push(fault("/title", "1 to 100 characters that say what the hook is for"));
+        }
+        let offering = reader.needed("offering", "name the offering");
+        let signature = match reader.needed("signature", "say how events are signed").parse::<Signing>() {
+            Ok(signature) => signature,
+            Err(rule) => {
+                if !reader.wrong.iter().any(|error| error.pointer == "/signature") {
+                    reader.wrong.push(fault("/signature", rule));
+                }
+                Signing::Standard
+            }
+        };
+        let identity = reader.text("identity").unwrap_or_else(|| signature.usual_identity().to_owned());
+        let identity = identity_header(&identity).unwrap_or_else(|| {
+            let rule =
+                "must be the name of the header that holds an identity of the event, such as webhook-id";
+            reader.wrong.push(fault("/identity", rule));
+            String::new()
+        });
+        let labels = reader.texts("labels");
+        for key in labels.keys() {
+            let rule = Labels::default().add(key, "").err().map(|error| error.to_string());
+            let own = (key == IDENTITY_LABEL).then(|| "holds the event's identity already".to_owned());
+            if let Some(rule) = rule.or(own) {
+                reader.wrong.push(fault("/labels", format!("{key}: {rule}")));
+            }
+        }
+        let name = reader.needed("name", "say how the resource is to be named, as app-{{ payload.id }}");
+        let (when, correlation_id) = (reader.text("when"), reader.text("correlation_id"));
+        let (parameters, sample) = (reader.object("parameters"), reader.sample());
+        let mut wrong = reader.wrong;
+        let offering = self.offering_of(&offering, &mut wrong);
+        if let Some(found) = &offering {
+            for name in parameters.keys().filter(|name| !found.schema.allows(name)) {
+                let rule = format!("{name:?} is not a parameter of the offering {}", found.id);
+                wrong.push(fault("/parameters", rule));
+            }
+        }
+        let Some(offering) = offering else { return Err(wrong) };
+        let id = offering.id.clone();
+        let definition = HookDefinition {
+            title,
+            offering: id,
+            identity,
+            signature,
+            when,
+            name,
+            parameters,
+            labels,
+            correlation_id,
+            sample,
+        };
+        wrong.extend(mapping::mistakes(&definition));
+        if wrong.is_empty() {
+            wrong = tried(&definition, &offering);
+        }
+        if wrong.is_empty() { Ok(definition) } else { Err(wrong) }
+    }
+
+    fn offering_of(&self, id: &str, wrong: &mut Vec<FieldError>) -> Option<Arc<Offering>> {
+        if id.is_empty() {
+            return None;
+        }
+        let found = Name::parse(id).ok().and_then(|id| self.catalog.get(&id).map(Arc::clone));
+        if found.is_none() {
+            wrong.push(fault("/offering", format!("there is no offering {id}")));
+        }
+        found
+    }
+}
+
+/// What is wrong with the mapping for the sample, if there is one.
+fn tried(definition: &HookDefinition, offering: &Offering) -> Vec<FieldError> {
+    let Some(sample) = &definition.sample else { return Vec::new() };
+    let event = Event { id: SAMPLE_ID, headers: &sample.headers, payload: &sample.payload };
+    let wrong = match mapping::apply(definition, &event) {
+        Ok(Meant::Ignored) => return Vec::new(),
+        Ok(Meant::Asks(asked)) => match asked_for(definition, SAMPLE_ID, asked) {
+            Ok(sent) => sent.command(&offering.schema).err().unwrap_or_default(),
+            Err(error) => vec![fault("/parameters", error.detail)],
+        },
+        Err(wrong) => wrong,
+    };
+    wrong
+        .into_iter()
+        .map(|error| FieldError { detail: format!("with the sample: {}", error.detail), ..error })
+        .collect()
+}
+
+/// What an event asks for, as a create that was sent.
+pub(super) fn asked_for(definition: &HookDefinition, id: &str, mut asked: Object) -> crate::Result<Sent> {
+    asked.insert("offering".into(), definition.offering.as_str().into());
+    if let Some(Value::Object(labels)) = asked.get_mut("labels") {
+        labels.insert(IDENTITY_LABEL.into(), id.into());
+    }
+    // What was worked out has to be as exact as what is sent.
+    Sent::read(Value::Object(asked).to_string().as_bytes(), Vec::new())
+}

@@ -1,0 +1,47 @@
+//! `PATCH /teams/{team}/hooks/{id}`: changes a hook.
+
+use crate::http::{
+    answer::guarded,
+    arrive::{WithBody, WithPatch},
+    path::PathOf,
+    problem::Result,
+    state::AppState,
+};
+use axum::{extract::State, response::Response};
+use domain::{
+    hook::{HookDefinition, HookView},
+    problem::Problem,
+};
+
+/// Changes a hook by a merge patch (RFC 7396), for owners of the team. `If-Match` names the version that was looked at;
+/// with it nobody's change is lost unseen.
+#[utoipa::path(patch, path = "/teams/{team}/hooks/{id}", tag = "hooks", security(("token" = []), ("session" = [])),
+    params(
+        ("team" = String, Path, description = "The team"),
+        ("id" = String, Path, description = "The hook's ID"),
+        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+        ("If-Match" = Option<String>, Header, description = "The version that was looked at, as \"3\""),
+    ),
+    request_body(content((HookDefinition = "application/merge-patch+json"), (HookDefinition = "application/json"))),
+    responses(
+        (status = 200, description = "Changed, or a repeat of that", body = HookView),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
+        (status = 401, body = Problem, content_type = "application/problem+json"),
+        (status = 403, body = Problem, content_type = "application/problem+json"),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 410, body = Problem, content_type = "application/problem+json"),
+        (status = 413, body = Problem, content_type = "application/problem+json"),
+        (status = 415, body = Problem, content_type = "application/problem+json"),
+        (status = 422, body = Problem, content_type = "application/problem+json"),
+        (status = 429, body = Problem, content_type = "application/problem+json"),
+        (status = 503, body = Problem, content_type = "application/problem+json"),
+        (status = 412, body = Problem, content_type = "application/problem+json"),
+    ))]
+pub(super) async fn change_hook(
+    State(state): State<AppState>,
+    PathOf((team, id)): PathOf<(String, String)>,
+    WithPatch(WithBody { caller, arrival, body, query }): WithPatch,
+) -> Result<Response> {
+    query.done()?;
+    guarded(&state, Box::pin(state.portal.change_hook(&caller, &team, &id, arrival, body))).await
+}

@@ -1,0 +1,39 @@
+//! `DELETE /teams/{team}/hooks/{id}`: removes a hook.
+
+use crate::http::{
+    answer::guarded,
+    arrive::{MaybeBody, WithBody},
+    path::PathOf,
+    problem::Result,
+    state::AppState,
+};
+use axum::{extract::State, response::Response};
+use domain::problem::Problem;
+
+/// Removes a hook with its secrets and the list of its deliveries, for owners of the team. Events that still come get 410.
+/// What its events made stays.
+#[utoipa::path(delete, path = "/teams/{team}/hooks/{id}", tag = "hooks", security(("token" = []), ("session" = [])),
+    params(
+        ("team" = String, Path, description = "The team"),
+        ("id" = String, Path, description = "The hook's ID"),
+        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+    ),
+    responses(
+        (status = 204, description = "Removed, or so already"),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
+        (status = 401, body = Problem, content_type = "application/problem+json"),
+        (status = 403, body = Problem, content_type = "application/problem+json"),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 410, body = Problem, content_type = "application/problem+json"),
+        (status = 422, body = Problem, content_type = "application/problem+json"),
+        (status = 429, body = Problem, content_type = "application/problem+json"),
+        (status = 503, body = Problem, content_type = "application/problem+json"),
+    ))]
+pub(super) async fn remove_hook(
+    State(state): State<AppState>,
+    PathOf((team, id)): PathOf<(String, String)>,
+    MaybeBody(WithBody { caller, arrival, query, body: _ }): MaybeBody,
+) -> Result<Response> {
+    query.done()?;
+    guarded(&state, Box::pin(state.portal.remove_hook(&caller, &team, &id, arrival))).await
+}
