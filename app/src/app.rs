@@ -96,6 +96,8 @@ fn Frame() -> impl IntoView {
                 <Route path=path!("/teams/:team/resources/:type/:name/delete") view=pages::change::Delete ssr=SsrMode::Async/>
                 <Route path=path!("/teams/:team/resources/:type/:name/actions/:action") view=pages::change::Act ssr=SsrMode::Async/>
                 <Route path=path!("/history") view=pages::history::History ssr=SsrMode::Async/>
+                <Route path=path!("/duplicates") view=pages::duplicates::Duplicates ssr=SsrMode::Async/>
+                <Route path=path!("/duplicates/rehearsal") view=pages::duplicates::rehearsal::Rehearsal ssr=SsrMode::Async/>
                 <Route path=path!("/problems/:slug") view=pages::problem::ProblemPage ssr=SsrMode::Async/>
                 <Route path=path!("/tokens") view=pages::tokens::Tokens ssr=SsrMode::Async/>
                 <Route path=path!("/help") view=pages::help::Help ssr=SsrMode::Async/>

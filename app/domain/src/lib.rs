@@ -7,6 +7,7 @@ pub mod backoff;
 pub mod change;
 pub mod command;
 pub mod correlation;
+pub mod duplicates;
 pub mod etag;
 pub mod form;
 pub mod hook;

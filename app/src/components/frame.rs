@@ -41,7 +41,10 @@ fn Menu(me: MeView) -> impl IntoView {
                 <li><NavLink href="/".to_owned() text="Catalog".to_owned()/></li>
                 <li><NavLink href="/requests".to_owned() text="My requests".to_owned()/></li>
                 {teams}
-                {admin.then(|| view! { <li><NavLink href="/history".to_owned() text="History".to_owned()/></li> })}
+                {admin.then(|| view! {
+                    <li><NavLink href="/history".to_owned() text="History".to_owned()/></li>
+                    <li><NavLink href="/duplicates".to_owned() text="Duplicates".to_owned()/></li>
+                })}
                 <li><NavLink href="/tokens".to_owned() text="Tokens".to_owned()/></li>
                 <li><NavLink href="/help".to_owned() text="Help".to_owned()/></li>
             </ul>

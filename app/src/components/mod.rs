@@ -1,5 +1,6 @@
 //! Small views without data access.
 
+pub mod chart;
 pub mod frame;
 pub mod listing;
 pub mod moment;

@@ -34,6 +34,18 @@ pub fn When(
     view! { <time datetime=exact.clone() title=exact>{text}</time> }
 }
 
+/// The name of the reader's time zone once script runs; nothing before, when nobody can know it.
+#[must_use]
+pub fn reader_zone() -> Memo<Option<String>> {
+    let scripted = Scripted::here();
+    Memo::new(move |_| scripted.get().then(browser_zone).flatten())
+}
+
+fn browser_zone() -> Option<String> {
+    let format = js_sys::Intl::DateTimeFormat::new(&js_sys::Array::new(), &js_sys::Object::new());
+    js_sys::Reflect::get(&format.resolved_options(), &"timeZone".into()).ok()?.as_string()
+}
+
 /// As `2026-01-31 12:00:00 UTC`.
 #[must_use]
 pub fn utc(at: Moment) -> String {

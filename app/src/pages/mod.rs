@@ -2,6 +2,7 @@
 
 pub mod catalog;
 pub mod change;
+pub mod duplicates;
 pub mod help;
 pub mod history;
 pub mod login;
@@ -41,6 +42,34 @@ where
                 })
             }}
         </Suspense>
+    }
+}
+
+/// The same for a page that is loaded again while it is shown, since its address or the reader's zone says more: what was
+/// there stays until the new is.
+fn load_again<T, V>(
+    resource: Resource<Answer<T>>,
+    view: impl Fn(T) -> V + Clone + Send + Sync + 'static,
+) -> impl IntoView
+where
+    T: Clone + Send + Sync + 'static,
+    V: IntoView + 'static,
+{
+    let location = use_location();
+    view! {
+        <Transition fallback=|| view! { <p class="quiet">"Loading…"</p> }>
+            {move || {
+                let view = view.clone();
+                let (path, search) = (location.pathname.get_untracked(), location.search.get_untracked());
+                let here = if search.is_empty() { path } else { format!("{path}?{search}") };
+                Suspend::new(async move {
+                    match resource.await {
+                        Ok(shown) => view(shown).into_any(),
+                        Err(refusal) => view! { <Refused refusal here/> }.into_any(),
+                    }
+                })
+            }}
+        </Transition>
     }
 }
 

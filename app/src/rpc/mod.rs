@@ -9,6 +9,7 @@
     )
 )]
 
+pub mod duplicates;
 pub mod form;
 pub mod requests;
 pub mod shell;

@@ -24,6 +24,7 @@ pub mod store;
 mod testing;
 mod throttle;
 mod worker;
+pub mod zone;
 
 pub use answer::{Answer, AnswerKind, Answered};
 pub use caller::{Caller, Credential};

@@ -12,6 +12,7 @@ mod commands;
 mod concurrent;
 mod create;
 mod dry_run;
+mod duplicates;
 mod events;
 mod forms;
 mod guard;

@@ -225,6 +225,11 @@ fn keep<T>(result: Result<T, FieldError>, wrong: &mut Vec<FieldError>) -> Option
     result.map_err(|error| wrong.push(error)).ok()
 }
 
+/// The hash by which parameters after defaults are compared.
+pub(super) fn parameter_hash(parameters: &Object) -> [u8; 32] {
+    *blake3::hash(&json::canonical(&Value::Object(parameters.clone()))).as_bytes()
+}
+
 /// How a create is told from an earlier one that may mean the same; nothing where its offering does not ask.
 ///
 /// An event, or a step of another request, cannot answer a question.
@@ -236,10 +241,9 @@ pub(super) fn second_look(
     now: Moment,
 ) -> Option<SecondLook> {
     let window = offering.duplicate_window?;
-    let parameters = json::canonical(&Value::Object(command.parameters.clone()));
     let window = i64::try_from(window.as_millis()).unwrap_or(i64::MAX);
     Some(SecondLook {
-        parameters: *blake3::hash(&parameters).as_bytes(),
+        parameters: parameter_hash(&command.parameters),
         since: Moment::from_millis(now.millis().saturating_sub(window)),
         askable: command.parent_id.is_none() && channel != Channel::Hook,
         confirmed,

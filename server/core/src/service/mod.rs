@@ -4,6 +4,7 @@ mod change;
 mod create;
 mod decide;
 mod dry_run;
+mod duplicates;
 mod hooks;
 mod keys;
 mod labels;
@@ -14,6 +15,7 @@ mod tests;
 mod tokens;
 
 pub use change::Target;
+pub use duplicates::DuplicatesQuery;
 pub(crate) use hooks::DELIVERIES_KEPT;
 pub use hooks::{Event, Tested};
 pub use people::SetUp;

@@ -8,6 +8,7 @@ mod duplicates;
 mod history;
 mod keys;
 mod refusals;
+mod rehearsal;
 mod repeats;
 mod retention;
 mod waiting;

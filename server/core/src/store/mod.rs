@@ -9,6 +9,7 @@ pub mod changes;
 mod conformance;
 pub mod cursor;
 mod errands;
+pub mod duplicates;
 mod failure;
 mod gather;
 mod hooks;
@@ -379,7 +380,7 @@ pub struct StoredResource {
 
 /// What every database keeps, and how.
 #[async_trait]
-pub trait Store: Send + Sync + std::fmt::Debug + Errands + Hooks {
+pub trait Store: Send + Sync + std::fmt::Debug + Errands + Hooks + duplicates::Duplicates {
     /// Where one hears of changes.
     fn changes(&self) -> &Changes;
 

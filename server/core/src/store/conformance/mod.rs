@@ -3,6 +3,7 @@
 mod changes;
 #[path = "../../../../tests/integration/support/cluster.rs"]
 mod cluster;
+mod duplicates;
 mod errands;
 mod hooks;
 mod keeping;
@@ -253,6 +254,7 @@ fn scope_of(team: &str, principal: u128, key: &str) -> Scope {
 }
 
 use changes::*;
+use duplicates::*;
 use errands::*;
 use hooks::*;
 use keeping::*;
@@ -314,6 +316,10 @@ promises! {
     what_waits_for_a_create_that_fails_is_canceled
     an_unknown_change_holds_back_the_next_until_it_is_decided
     repeats_are_history_and_past_a_thousand_only_counted
+    duplicates_are_counted_by_time_rule_and_source
+    repeats_that_are_only_counted_are_duplicates_too
+    duplicates_under_another_key_are_counted_with_their_claim
+    creates_of_an_offering_are_read_page_by_page
     pages_are_stable_while_rows_arrive
     a_history_goes_on_where_one_left_off
     no_text_is_too_strange_to_keep_or_to_look_for

@@ -2,6 +2,7 @@
 
 use super::{
     dialect::{ARRIVALS, Connection, DbRow, SCOPES},
+    duplicates,
     rows::{array, hex, moment, parsed},
 };
 use crate::store::{Arrived, StoreError, StoreResult};
@@ -109,7 +110,10 @@ pub(super) async fn record(connection: &mut Connection, arrivals: &[Arrived]) ->
             group.iter().copied().take(usize::try_from(room).unwrap_or_default())
         })
         .collect();
-    if written.is_empty() { Ok(()) } else { insert_all(connection, &written).await }
+    if !written.is_empty() {
+        insert_all(connection, &written).await?;
+    }
+    duplicates::count(connection, arrivals).await
 }
 
 /// Scopes of groups, each with how many arrivals it has.

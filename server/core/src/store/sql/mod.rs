@@ -10,6 +10,7 @@ mod arrivals;
 mod change;
 pub(in crate::store) mod decide;
 mod deliveries;
+mod duplicates;
 mod errands;
 mod hooks;
 mod lists;

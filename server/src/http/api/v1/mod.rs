@@ -10,6 +10,7 @@ mod delete_resource;
 mod deliver_event;
 mod end_hook_secret;
 mod get_delivery;
+mod get_duplicates;
 mod get_guard;
 mod get_hook;
 mod get_me;
@@ -25,6 +26,7 @@ mod list_submissions;
 mod list_team_requests;
 mod list_tokens;
 mod look_up_key;
+mod rehearse_window;
 mod remove_hook;
 mod resolve_request;
 mod retry_request;
@@ -77,6 +79,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(deliver_event::deliver_event))
         .routes(routes!(get_me::get_me))
         .routes(routes!(get_guard::get_guard))
+        .routes(routes!(get_duplicates::get_duplicates))
+        .routes(routes!(rehearse_window::rehearse_window))
 }
 
 /// What a reading call shows. It is the caller's own view of this moment, so nobody may keep it.
