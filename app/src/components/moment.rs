@@ -72,6 +72,26 @@ fn local(at: Moment) -> String {
     String::from(date.to_locale_string("en-GB", &options))
 }
 
+/// A length of time as people say it, its two largest units.
+#[must_use]
+pub fn apart(millis: i64) -> String {
+    let seconds = millis / 1000;
+    if seconds == 0 {
+        return format!("{millis} ms");
+    }
+    let units = [("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)];
+    let first = units.iter().position(|(_, length)| seconds >= *length).unwrap_or(3);
+    let (name, length) = units[first];
+    let mut text = format!("{} {name}", seconds / length);
+    if let Some((name, smaller)) = units.get(first + 1) {
+        let rest = seconds % length / smaller;
+        if rest > 0 {
+            text.push_str(&format!(" {rest} {name}"));
+        }
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,5 +99,19 @@ mod tests {
     #[test]
     fn a_moment_is_readable_without_script() {
         assert_eq!(utc(Moment::from_millis(1_700_000_000_042)), "2023-11-14 22:13:20 UTC");
+    }
+
+    #[test]
+    fn lengths_of_time_are_said_in_their_largest_units() {
+        for (millis, text) in [
+            (0, "0 ms"),
+            (999, "999 ms"),
+            (1_000, "1 s"),
+            (61_000, "1 min 1 s"),
+            (3_600_000, "1 h"),
+            (90_061_000, "1 d 1 h"),
+        ] {
+            assert_eq!(apart(millis), text);
+        }
     }
 }

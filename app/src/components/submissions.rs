@@ -1,11 +1,12 @@
 //! The arrivals of one request.
 
 use super::{
-    moment::When,
+    moment::{When, apart},
     state::{door, outcome},
 };
 use domain::{
     submission::SubmissionOutcome,
+    time::Moment,
     view::{SubmissionView, SubmissionsView},
 };
 use leptos::prelude::*;
@@ -17,7 +18,8 @@ pub fn Submissions(
     submissions: SubmissionsView,
 ) -> impl IntoView {
     let only_counted = submissions.only_counted;
-    let rows = submissions.results.into_iter().map(|row| view! { <Row row/> }).collect_view();
+    let first = submissions.results.first().map(|row| row.at);
+    let rows = submissions.results.into_iter().map(|row| view! { <Row first=first row/> }).collect_view();
     view! {
         <div class="table" role="group" aria-label="Submissions" tabindex="0">
             <table>
@@ -40,7 +42,8 @@ pub fn Submissions(
 }
 
 #[component]
-fn Row(row: SubmissionView) -> impl IntoView {
+fn Row(first: Option<Moment>, row: SubmissionView) -> impl IntoView {
+    let later = first.map(|first| row.at.millis() - first.millis()).filter(|later| *later > 0);
     let sender = match (&row.token, &row.address) {
         (Some(token), Some(address)) => format!("token {token}, from {address}"),
         (Some(token), None) => format!("token {token}"),
@@ -53,7 +56,10 @@ fn Row(row: SubmissionView) -> impl IntoView {
     };
     view! {
         <tr>
-            <td><When at=row.at/></td>
+            <td>
+                <When at=row.at/>
+                {later.map(|later| view! { <br/> <span class="quiet">{apart(later)} " after the first"</span> })}
+            </td>
             <td>
                 <strong>{row.outcome.as_str()}</strong>
                 <br/>

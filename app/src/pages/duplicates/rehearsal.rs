@@ -1,7 +1,10 @@
 //! `/duplicates/rehearsal`: what a proposed `duplicate_window` would have asked about; for administrators.
 
 use crate::{
-    components::{moment::When, state::State},
+    components::{
+        moment::{When, apart},
+        state::State,
+    },
     pages::load_again,
     rpc::duplicates::{RehearsalPage, rehearsal},
 };
@@ -181,42 +184,12 @@ fn Pair(pair: RehearsedPair) -> impl IntoView {
     }
 }
 
-/// A length of time as people say it, its two largest units.
-#[must_use]
-pub fn apart(millis: i64) -> String {
-    let seconds = millis / 1000;
-    if seconds == 0 {
-        return format!("{millis} ms");
-    }
-    let units = [("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)];
-    let first = units.iter().position(|(_, length)| seconds >= *length).unwrap_or(3);
-    let (name, length) = units[first];
-    let mut text = format!("{} {name}", seconds / length);
-    if let Some((name, smaller)) = units.get(first + 1) {
-        let rest = seconds % length / smaller;
-        if rest > 0 {
-            text.push_str(&format!(" {rest} {name}"));
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn times_are_said_in_their_largest_units() {
-        for (millis, text) in [
-            (0, "0 ms"),
-            (999, "999 ms"),
-            (1_000, "1 s"),
-            (61_000, "1 min 1 s"),
-            (3_600_000, "1 h"),
-            (90_061_000, "1 d 1 h"),
-        ] {
-            assert_eq!(apart(millis), text);
-        }
+    fn a_window_is_said_as_settings_spell_it() {
         assert_eq!((span(86_400), span(5400), span(1)), ("1d".into(), "90m".into(), "1s".into()));
     }
 }

@@ -8,8 +8,8 @@ pub mod changes;
 #[cfg(test)]
 mod conformance;
 pub mod cursor;
-mod errands;
 pub mod duplicates;
+mod errands;
 mod failure;
 mod gather;
 mod hooks;
