@@ -43,7 +43,8 @@ async fn every_route_refuses_nobody_and_the_wrong_team() {
         Answer::of(world.nobody().client.get(format!("{}/openapi.json", world.server.base))).await.is(200);
     let document = document.json();
 
-    let mut unmet: BTreeSet<&str> = PUBLIC.iter().chain(SIGNED).chain(OWN).chain(ADMINISTRATORS).copied().collect();
+    let mut unmet: BTreeSet<&str> =
+        PUBLIC.iter().chain(SIGNED).chain(OWN).chain(ADMINISTRATORS).copied().collect();
     let mut walked = 0;
     for (template, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
