@@ -4,6 +4,8 @@ use crate::correlation::CORRELATION_LABEL;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The label that bears the identity of the event that a request was started by. No descendant inherits it.
+pub const EVENT_LABEL: &str = "idempotency.key";
 /// The longest label key, in characters.
 pub const MAX_LABEL_KEY_LENGTH: usize = 63;
 /// The longest label value, in characters.
@@ -63,6 +65,22 @@ impl Labels {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
+    /// These labels of a request together with those that its parent shows, without the ones that stand for the parent
+    /// alone: its correlation ID, and the identity of the event that started it. What was sent counts over what is
+    /// inherited.
+    pub fn inheriting<'p>(
+        &self,
+        parent: impl IntoIterator<Item = (&'p String, &'p String)>,
+    ) -> Result<Self, LabelError> {
+        let mut all = self.clone();
+        for (key, value) in parent {
+            if key != CORRELATION_LABEL && key != EVENT_LABEL && !all.0.contains_key(key) {
+                all.add(key, value)?;
+            }
+        }
+        Ok(all)
+    }
+
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -111,5 +129,35 @@ mod tests {
         assert_eq!(labels.add("v2", &"é".repeat(257)), Err(LabelError::BadValue));
         assert_eq!(split("a:b:c"), Ok(("a", "b:c")));
         assert_eq!(split("ab"), Err(LabelError::NoColon));
+    }
+
+    fn labels(pairs: &[(&str, &str)]) -> Labels {
+        let mut labels = Labels::default();
+        for (key, value) in pairs {
+            labels.add(key, value).unwrap();
+        }
+        labels
+    }
+
+    #[test]
+    fn a_descendant_inherits_labels_but_not_the_identity_of_the_event() {
+        let parent =
+            labels(&[("env", "prod"), ("team/owner", "ann"), (EVENT_LABEL, "evt-1")]).shown_with("ORD-1");
+        let own = labels(&[("env", "test"), ("step", "one")]);
+        let all = own.inheriting(&parent).unwrap();
+        assert_eq!(all, labels(&[("env", "test"), ("step", "one"), ("team/owner", "ann")]));
+        let event = labels(&[(EVENT_LABEL, "evt-2")]);
+        assert_eq!(event.inheriting(&parent).unwrap().iter().count(), 3, "its own identity stays");
+    }
+
+    #[test]
+    fn what_is_inherited_counts_among_the_most_labels() {
+        let numbered = |from: usize| {
+            let mut labels = Labels::default();
+            (from..from + MAX_LABELS).for_each(|n| labels.add(&format!("k{n}"), "v").unwrap());
+            labels
+        };
+        assert!(Labels::default().inheriting(&numbered(0).shown_with("c")).is_ok());
+        assert_eq!(numbered(1).inheriting(&numbered(0).shown_with("c")), Err(LabelError::TooMany));
     }
 }

@@ -4,6 +4,7 @@
 
 pub mod action;
 pub mod backoff;
+pub mod chain;
 pub mod change;
 pub mod command;
 pub mod correlation;

@@ -14,6 +14,8 @@ pub enum Channel {
     Form,
     /// An outside system's event.
     Hook,
+    /// A step of another request.
+    Composite,
 }
 
 /// What became of one arrival.
@@ -48,6 +50,7 @@ impl Channel {
             Self::Api => "api",
             Self::Form => "form",
             Self::Hook => "hook",
+            Self::Composite => "composite",
         }
     }
 }
@@ -59,6 +62,7 @@ impl FromStr for Channel {
             "api" => Ok(Self::Api),
             "form" => Ok(Self::Form),
             "hook" => Ok(Self::Hook),
+            "composite" => Ok(Self::Composite),
             other => Err(UnknownWord(other.to_owned())),
         }
     }

@@ -75,6 +75,7 @@ pub fn door(channel: Channel) -> &'static str {
         Channel::Api => "API",
         Channel::Form => "form",
         Channel::Hook => "hook",
+        Channel::Composite => "another request's step",
     }
 }
 

@@ -1,5 +1,6 @@
 //! `/requests/{id}`: one request: where it stands, what happened, what came of it, and who asked for it how often.
 
+mod chain;
 pub mod history;
 mod live;
 pub mod steps;
@@ -16,6 +17,7 @@ use crate::{
     },
     rpc::requests::{RequestPage, see_request},
 };
+use chain::Chain;
 use domain::{action::Kind, state::RequestState, view::RequestView};
 use history::History;
 use leptos::prelude::*;
@@ -62,6 +64,7 @@ fn Live(page: RequestPage) -> impl IntoView {
         {move || view! { <Outcome request=request.get() reveal=page.read_untracked().next.reveal/> }}
         <h2>"What was asked for"</h2>
         {move || view! { <Facts request=request.get()/> }}
+        <Chain page/>
         <h2>"What happened"</h2>
         <History page/>
         <h2>"Submissions"</h2>

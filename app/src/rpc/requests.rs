@@ -2,7 +2,10 @@
 
 use super::Answer;
 use crate::context::Flash;
-use domain::view::{EventView, Page, RequestView, SubmissionsView};
+use domain::{
+    chain::ChainView,
+    view::{EventView, Page, RequestView, SubmissionsView},
+};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +26,8 @@ pub struct RequestPage {
     pub events: Vec<EventView>,
     /// Every arrival of it.
     pub submissions: SubmissionsView,
+    /// The requests that it belongs together with.
+    pub chain: ChainView,
     /// What the person may do about it now, each with the key that its form sends.
     pub next: NextSteps,
     /// What the last form post has to say.
@@ -65,6 +70,7 @@ pub async fn see_request(
         }
     }
     let submissions = portal.submissions(&caller, &id).await.map_err(asked::refusal)?;
+    let chain = portal.chain(&caller, &id).await.map_err(asked::refusal)?;
     let step = |act, states: &[RequestState]| {
         (caller.may(act, &request.team) && states.contains(&request.state))
             .then(|| portal.new_submission_key())
@@ -76,7 +82,20 @@ pub async fn see_request(
         resolve: step(TeamAct::Resolve, &[RequestState::Unknown]),
         reveal: caller.may(TeamAct::Reveal, &request.team),
     };
-    Ok(RequestPage { next, request, events, submissions, flash: use_context::<Flash>().unwrap_or_default() })
+    let flash = use_context::<Flash>().unwrap_or_default();
+    Ok(RequestPage { next, request, events, submissions, chain, flash })
+}
+
+/// The requests that one belongs together with, as they stand now.
+#[server(prefix = "/rpc", endpoint = "request-chain")]
+pub async fn see_chain(
+    /// The request's ID.
+    id: String,
+) -> Answer<ChainView> {
+    use super::asked;
+
+    let (asking, caller) = asked::caller()?;
+    asking.portal.chain(&caller, &id).await.map_err(asked::refusal)
 }
 
 /// The person's own requests, newest first.

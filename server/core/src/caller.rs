@@ -24,6 +24,8 @@ pub enum Credential {
     },
     /// A signature by a hook's secret.
     Hook(HookId),
+    /// None: the portal itself asks, for a step of a request of this principal's.
+    Step,
 }
 
 /// A principal in the act of asking.
@@ -78,7 +80,7 @@ impl Caller {
 
     pub(crate) fn token_label(&self) -> Option<&str> {
         match &self.via {
-            Credential::Session | Credential::Hook(_) => None,
+            Credential::Session | Credential::Hook(_) | Credential::Step => None,
             Credential::Token { label, .. } => Some(label),
         }
     }

@@ -1,6 +1,7 @@
 //! A portal on an empty database, with people in it, for tests of what is true of the whole without HTTP.
 
 mod changes;
+pub(crate) mod composite;
 
 pub(crate) use changes::target;
 
@@ -116,6 +117,8 @@ pub(crate) fn offering(id: &str, provisioner: Arc<dyn Provisioner>) -> Offering 
         duplicate_window: None,
         quota_cost: 1,
         secret_outputs: BTreeSet::new(),
+        public_outputs: None,
+        composite: None,
         provisioner,
         id,
     }

@@ -9,6 +9,7 @@ mod changes;
 mod changes_at_work;
 mod clocks;
 mod commands;
+mod composite;
 mod concurrent;
 mod create;
 mod dry_run;

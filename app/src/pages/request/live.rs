@@ -1,6 +1,6 @@
 //! Keeps the page of a request up to date: by the event stream, or by asking again where that does not work.
 
-use crate::rpc::requests::{RequestPage, see_request};
+use crate::rpc::requests::{RequestPage, see_chain, see_request};
 use domain::view::{EventEntry, EventView};
 use leptos::{prelude::*, task::spawn_local};
 use std::time::Duration;
@@ -25,8 +25,18 @@ impl Drop for Stream {
     }
 }
 
-/// Follows the request until it has come to its end.
+/// Follows the request until it has come to its end, and its relatives until they have.
 pub(super) fn follow(page: RwSignal<RequestPage>) {
+    let relatives_under_way = Memo::new(move |_| {
+        page.with(|page| {
+            page.chain.results.len() > 1 && page.chain.results.iter().any(|one| !one.state.is_final())
+        })
+    });
+    Effect::new(move |_| {
+        if relatives_under_way.get() {
+            ask_for_relatives_later(page);
+        }
+    });
     let under_way = Memo::new(move |_| !page.read().request.state.is_final());
     Effect::new(move |_| -> Option<Stream> {
         if !under_way.get() {
@@ -66,13 +76,45 @@ fn open(page: RwSignal<RequestPage>) -> Option<Stream> {
 /// Puts an event in its place; one that is there already came twice. A new state brings the whole page anew.
 fn take(page: RwSignal<RequestPage>, event: EventView) {
     let is_state = matches!(event.entry, EventEntry::State { .. });
+    let is_step = matches!(event.entry, EventEntry::Step { .. });
     let is_new =
         page.try_with_untracked(|page| page.events.binary_search_by_key(&event.seq, |event| event.seq));
     let Some(Err(place)) = is_new else { return };
     page.update(|page| page.events.insert(place, event));
     if is_state {
         spawn_local(ask(page));
+    } else if is_step {
+        // It may have asked for something that belongs to it.
+        spawn_local(ask_for_relatives(page));
     }
+}
+
+/// Looks at the relatives alone, so that nothing that somebody is about to use changes under their hands.
+async fn ask_for_relatives(page: RwSignal<RequestPage>) {
+    let Some(id) = page.try_with_untracked(|page| page.request.id.to_string()) else {
+        return;
+    };
+    if let Ok(fresh) = see_chain(id).await
+        && page.try_with_untracked(|page| page.chain != fresh) == Some(true)
+    {
+        page.try_update(|page| page.chain = fresh);
+    }
+}
+
+fn ask_for_relatives_later(page: RwSignal<RequestPage>) {
+    set_timeout(
+        move || {
+            spawn_local(async move {
+                ask_for_relatives(page).await;
+                let under_way =
+                    |page: &RequestPage| page.chain.results.iter().any(|one| !one.state.is_final());
+                if page.try_with_untracked(under_way) == Some(true) {
+                    ask_for_relatives_later(page);
+                }
+            });
+        },
+        ASK_EVERY,
+    );
 }
 
 async fn ask(page: RwSignal<RequestPage>) {

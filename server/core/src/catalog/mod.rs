@@ -4,6 +4,8 @@
 //! the rest works.
 
 mod action;
+mod composite;
+mod mapping;
 mod offering;
 mod sample;
 mod schema;
@@ -12,6 +14,8 @@ mod sheet;
 mod yaml;
 
 pub use action::Action;
+pub(crate) use composite::{Composite, Step};
+pub(crate) use mapping::known;
 pub use offering::{Offering, duration};
 pub use schema::ParameterSchema;
 
@@ -82,6 +86,7 @@ impl Catalog {
                         Err(mistakes) => catalog.broken.push(Broken { id, folder, mistakes }),
                     }
                 }
+                composite::settle(&mut catalog, folder);
             }
             Err(error) => {
                 let mistake = Mistake {

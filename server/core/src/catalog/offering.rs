@@ -1,7 +1,7 @@
 //! One offering: what `offering.yaml` says, read and checked as a whole.
 
 use super::{
-    Action, Mistake, OFFERING_FILE, ParameterSchema, action, schema_check,
+    Action, Composite, Mistake, OFFERING_FILE, ParameterSchema, action, composite, schema_check,
     sheet::{Members, Sheet},
     yaml::{self, Kind, Node, Place},
 };
@@ -9,6 +9,7 @@ use crate::provisioner::{
     Provisioner,
     exec::{Exec, PARAMETER, Site, variable},
     fake::Fake,
+    steps::Steps,
 };
 use domain::{
     backoff::Backoff,
@@ -73,6 +74,10 @@ pub struct Offering {
     pub quota_cost: u32,
     /// Outputs that are kept encrypted and shown only on demand.
     pub secret_outputs: BTreeSet<String>,
+    /// All other outputs, where the offering says which there are.
+    pub(crate) public_outputs: Option<BTreeSet<String>>,
+    /// What it is made of, where that is other offerings.
+    pub(crate) composite: Option<Arc<Composite>>,
     /// What makes its resources.
     pub provisioner: Arc<dyn Provisioner>,
 }
@@ -161,6 +166,7 @@ const FIELDS: &[&str] = &[
     "guard",
     "quota",
     "approval",
+    "steps",
     "provisioner",
     "outputs",
 ];
@@ -191,18 +197,23 @@ fn read(
         sheet.number(&quota, "cost", (0, 1_000_000), 1)
     });
     approval(sheet, &top);
-    let secret_outputs = secret_outputs(sheet, &top);
+    let (mut outputs, values) = outputs(sheet, &top);
     let schema =
         sheet.needed(&top, "parameters").and_then(|node| schema(sheet, node, "parameters", PARAMETER));
     let updates = sheet.flag(&top, "updates");
     let actions = action::read(sheet, &top, schema.as_ref());
+    let composite = composite::read(sheet, &top, values, schema.as_ref());
+    if let Some(composite) = &composite {
+        of_steps(sheet, &top, &mut outputs, composite);
+    }
     let provisioner = provisioner(sheet, &top, folder);
     let id = name.ok()?;
     let provisioner: Arc<dyn Provisioner> = match provisioner? {
         Means::Fake => Arc::new(Fake::default()),
         Means::Exec { folder, program } => {
-            Arc::new(Exec::new(site, &id, folder, program, guard.timeout, secret_outputs.clone()))
+            Arc::new(Exec::new(site, &id, folder, program, guard.timeout, outputs.secret.clone()))
         }
+        Means::Steps => Arc::new(Steps),
     };
     Some(Offering {
         resource_type: resource_type?,
@@ -219,7 +230,9 @@ fn read(
         retry: guard.retry,
         duplicate_window: guard.duplicate_window,
         quota_cost,
-        secret_outputs,
+        secret_outputs: outputs.secret,
+        public_outputs: outputs.public,
+        composite: composite.map(Arc::new),
         provisioner,
         id,
     })
@@ -321,24 +334,54 @@ fn approval(sheet: &mut Sheet, top: &Members<'_>) {
     }
 }
 
-fn secret_outputs(sheet: &mut Sheet, top: &Members<'_>) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
+/// The names of outputs that an offering declares.
+#[derive(Default)]
+struct Outputs {
+    public: Option<BTreeSet<String>>,
+    secret: BTreeSet<String>,
+}
+
+/// The names of outputs, and where the values of a composite's stand.
+fn outputs<'n>(sheet: &mut Sheet, top: &Members<'n>) -> (Outputs, Option<&'n Node>) {
     let Some(node) = top.get("outputs") else {
-        return names;
+        return (Outputs::default(), None);
     };
-    let members = sheet.members(node, "outputs", &["secret"]);
-    match members.get("secret").map(|node| (node, &node.kind)) {
-        None => {}
-        Some((_, Kind::List(items))) => {
-            for item in items {
-                if let Some(name) = sheet.text(item, "secret", 100) {
-                    names.insert(name.to_owned());
-                }
-            }
-        }
-        Some((node, _)) => sheet.note(node.place, "\"secret\" must be a list of names of outputs"),
+    let members = sheet.members(node, "outputs", &["public", "secret", "values"]);
+    let mut names = |word: &str| {
+        let node = members.get(word)?;
+        let Kind::List(items) = &node.kind else {
+            sheet.note(node.place, format!("{word:?} must be a list of names of outputs"));
+            return None;
+        };
+        Some(items.iter().filter_map(|item| sheet.text(item, word, 100).map(str::to_owned)).collect())
+    };
+    let (public, secret) = (names("public"), names("secret").unwrap_or_default());
+    let values = members.get("values");
+    if let Some(values) = values.filter(|_| top.get("steps").is_none()) {
+        sheet.note(
+            values.place,
+            "only an offering with \"steps\" says what its outputs are; a program answers them",
+        );
     }
-    names
+    (Outputs { public, secret }, values)
+}
+
+/// The outputs of an offering with steps are those that it gives values for.
+fn of_steps(sheet: &mut Sheet, top: &Members<'_>, outputs: &mut Outputs, composite: &Composite) {
+    let place = top.get("outputs").map_or(top.place, |node| node.place);
+    if outputs.public.is_some() {
+        sheet.note(
+            place,
+            "of an offering with \"steps\" the \"values\" name its outputs, so it has no \"public\"",
+        );
+    }
+    for secret in
+        outputs.secret.iter().filter(|name| !composite.outputs.iter().any(|(known, _)| known == *name))
+    {
+        sheet.note(place, format!("the secret output {secret:?} has no value under \"values\""));
+    }
+    let public = composite.outputs.iter().map(|(name, _)| name.clone());
+    outputs.public = Some(public.filter(|name| !outputs.secret.contains(name)).collect());
 }
 
 /// Reads a schema of parameters, which a program gets in variables with this prefix.
@@ -380,11 +423,18 @@ fn variables(sheet: &mut Sheet, node: &Node, schema: &Value, prefix: &str) {
 }
 
 enum Means {
+    Steps,
     Fake,
     Exec { folder: PathBuf, program: PathBuf },
 }
 
 fn provisioner(sheet: &mut Sheet, top: &Members<'_>, folder: &Path) -> Option<Means> {
+    if top.get("steps").is_some() {
+        if let Some(node) = top.get("provisioner") {
+            sheet.note(node.place, "an offering has either \"steps\" or a \"provisioner\"");
+        }
+        return Some(Means::Steps);
+    }
     let node = sheet.needed(top, "provisioner")?;
     let members = sheet.members(node, "provisioner", &["exec", "fake"]);
     match (members.get("exec"), members.get("fake")) {

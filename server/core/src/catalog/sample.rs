@@ -26,6 +26,11 @@ const FILES: &[Sample] = &[
         text: include_str!("../../../catalog/git-repository/provision"),
     },
     Sample {
+        path: "service-starter/offering.yaml",
+        mode: 0o644,
+        text: include_str!("../../../catalog/service-starter/offering.yaml"),
+    },
+    Sample {
         path: "tls-certificate/offering.yaml",
         mode: 0o644,
         text: include_str!("../../../catalog/tls-certificate/offering.yaml"),

@@ -5,6 +5,8 @@ use domain::view::Object;
 use serde_json::{Value, json};
 use std::{fs, os::unix::fs::PermissionsExt};
 
+mod composites;
+
 const GOOD: &str = "title: A thing
 description: Makes a thing.
 category: Things
@@ -333,7 +335,7 @@ fn the_sample_catalog_loads_without_mistakes_and_is_written_once() {
     assert_eq!(catalog.broken(), []);
     assert_eq!(
         catalog.iter().map(|o| o.id.as_str()).collect::<Vec<_>>(),
-        ["git-repository", "tls-certificate"]
+        ["git-repository", "service-starter", "tls-certificate"]
     );
     let program = folder.join("tls-certificate/provision");
     assert_eq!(fs::metadata(&program).unwrap().permissions().mode() & 0o777, 0o755);

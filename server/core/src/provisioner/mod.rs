@@ -4,6 +4,7 @@
 pub mod exec;
 pub mod fake;
 pub mod guard_process;
+pub(crate) mod steps;
 
 use async_trait::async_trait;
 use domain::{id::RequestId, name::Name, view::Object};

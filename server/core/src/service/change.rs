@@ -235,6 +235,7 @@ impl Inner {
             },
             labels: command.labels.clone(),
             correlation_id: command.correlation_id.clone(),
+            parent_id: None,
             schema_digest: schema.map(|schema| schema_digest(schema.value())),
             plan: self.plan(sent, &command, action),
         };
@@ -384,7 +385,7 @@ fn act(
     })
 }
 
-fn delete(catalog: &Catalog, resource: &StoredResource, if_match: &IfMatch) -> Result<Planned> {
+pub(super) fn delete(catalog: &Catalog, resource: &StoredResource, if_match: &IfMatch) -> Result<Planned> {
     let view = &resource.view;
     let mut offering_version = String::new();
     if resource.ended_by.is_none() {

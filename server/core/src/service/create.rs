@@ -1,11 +1,11 @@
 //! A new request for a new resource.
 
-use super::{Arrival, Inner, Portal, labels, schema_digest};
+use super::{Arrival, Inner, Portal, labels, lineage::Lineage, schema_digest};
 use crate::{
     Answer, AnswerKind, Answered, Caller, Error, Result,
     catalog::{Offering, ParameterSchema},
     guard,
-    store::{Arrived, Claim, Confirmation, Effect, SecondLook, StoredRequest, Submission, Submitted},
+    store::{Arrived, Claim, Confirmation, Effect, Hold, SecondLook, StoredRequest, Submission, Submitted},
 };
 use bytes::Bytes;
 use domain::{
@@ -188,6 +188,15 @@ impl Sent {
             .collect()
     }
 
+    /// The correlation ID that it carries, wherever it is well-formed and clear.
+    fn correlation(&self) -> Option<CorrelationId> {
+        let (_, labelled) = self.read_labels(&mut Vec::new());
+        match self.text("", "correlation_id") {
+            Ok(Some(id)) => CorrelationId::parse(id).ok(),
+            _ => labelled,
+        }
+    }
+
     /// Labels of the body, as an object or as `key:value` texts, and those of the address.
     fn read_labels(&self, wrong: &mut Vec<FieldError>) -> (Labels, Option<CorrelationId>) {
         let mut pairs: Vec<(String, String)> = Vec::new();
@@ -273,25 +282,22 @@ impl Portal {
             }
         };
         let mut arrived = self.0.arrived(caller, team.as_str(), key, Operation::Create, now);
-        if let Ok(correlation) = sent.text("", "correlation_id") {
-            arrived.correlation_id =
-                correlation.filter(|id| CorrelationId::parse(id).is_ok()).map(str::to_owned);
-        }
+        arrived.correlation_id = sent.correlation().map(|id| id.to_string());
         let mut waited = false;
-        let result = self.0.create(caller, &team, arrived.clone(), &sent, now, &mut waited).await;
+        let result = self.0.create(caller, &team, arrived.clone(), &sent, (now, None), &mut waited).await;
         self.0.record(arrived, &result, waited);
         result
     }
 }
 
 impl Inner {
-    async fn create(
+    pub(super) async fn create(
         &self,
         caller: &Caller,
         team: &Name,
         arrived: Arrived,
         sent: &Sent,
-        now: Moment,
+        (now, by): (Moment, Option<Hold>),
         waited: &mut bool,
     ) -> Result<Answered> {
         if let Some((claim, request)) = self.looked_up(&arrived.scope).await? {
@@ -299,7 +305,7 @@ impl Inner {
         }
         caller.must(TeamAct::Request, team)?;
         let scope = arrived.scope.clone();
-        if let Some(answered) = self.accept(caller, team, arrived, sent, &sent.hashed(), now).await? {
+        if let Some(answered) = self.accept(caller, team, arrived, sent, &sent.hashed(), (now, by)).await? {
             return Ok(answered);
         }
         *waited = true;
@@ -317,29 +323,30 @@ impl Inner {
         mut arrived: Arrived,
         sent: &Sent,
         hashed: &Value,
-        now: Moment,
+        (now, by): (Moment, Option<Hold>),
     ) -> Result<Option<Answered>> {
         let offering = self.offering(sent)?;
         let command = sent.command(&offering.schema).map_err(Error::fields)?;
         let confirmed = sent.confirmation()?;
-        self.check_parent(caller, &command).await?;
+        let lineage = self.lineage(caller, team, &command).await?;
 
         let second_look = second_look(&offering, &command, confirmed, caller.channel, now);
-        let request = self.new_request(caller, team, &offering, &command, now);
+        let request = self.new_request(caller, team, &offering, &command, &lineage, now);
         let answer = Answer::of_request(AnswerKind::Accepted, &request.view)?;
         arrived.request = Some(request.view.id);
-        arrived.correlation_id.clone_from(&command.correlation_id);
-        arrived.labels = serde_json::to_string(&command.labels).map_err(Error::internal)?;
-        if arrived.correlation_id.is_none() {
-            arrived.correlation_id = Some(request.view.correlation_id.clone());
-        }
+        arrived.correlation_id = Some(request.view.correlation_id.clone());
+        arrived.labels = serde_json::to_string(&lineage.labels).map_err(Error::internal)?;
         let schema_digest = schema_digest(offering.schema.value());
         let asked_for = request.view.clone();
+        let effect = Effect::Create { request: Box::new(request), schema_digest, answer, second_look };
         let submission = Submission {
             meaning: guard::meaning(&self.keys, &command, hashed),
             arrived,
             command: Some(command),
-            effect: Effect::Create { request: Box::new(request), schema_digest, answer, second_look },
+            effect: match by {
+                Some(hold) => Effect::Step(hold, Box::new(effect)),
+                None => effect,
+            },
         };
         match guard::submit(self.store.as_ref(), submission, self.settings.guard.wait).await? {
             Submitted::Repeat(_) => Ok(None),
@@ -415,26 +422,17 @@ impl Inner {
         })
     }
 
-    pub(super) async fn check_parent(&self, caller: &Caller, command: &Command) -> Result<()> {
-        let Some(parent) = command.parent_id else {
-            return Ok(());
-        };
-        match self.store.request(parent).await? {
-            Some(parent) if caller.may(TeamAct::See, &parent.view.team) => Ok(()),
-            _ => Err(Error::field("/parent_id", "there is no such request that you may see")),
-        }
-    }
-
     pub(super) fn new_request(
         &self,
         caller: &Caller,
         team: &Name,
         offering: &Offering,
         command: &Command,
+        lineage: &Lineage,
         now: Moment,
     ) -> StoredRequest {
         let id = RequestId(self.ids.uuid(now));
-        let correlation_id = command.correlation_id.clone().unwrap_or_else(|| id.to_string());
+        let correlation_id = lineage.correlation_id.clone().unwrap_or_else(|| id.to_string());
         let view = RequestView {
             id,
             team: team.clone(),
@@ -449,7 +447,7 @@ impl Inner {
             parameters: command.parameters.clone(),
             patch: None,
             desired: None,
-            labels: command.labels.shown_with(&correlation_id),
+            labels: lineage.labels.shown_with(&correlation_id),
             correlation_id,
             parent_id: command.parent_id,
             requested_by: caller.name.clone(),

@@ -43,9 +43,9 @@ impl Inner {
         let offering = self.offering(sent)?;
         let command = sent.command(&offering.schema).map_err(Error::fields)?;
         let confirmed = sent.confirmation()?;
-        self.check_parent(caller, &command).await?;
+        let lineage = self.lineage(caller, team, &command).await?;
         let now = self.clock.now();
-        let wanted = self.new_request(caller, team, &offering, &command, now).view;
+        let wanted = self.new_request(caller, team, &offering, &command, &lineage, now).view;
         let likely_duplicates = match second_look(&offering, &command, confirmed, caller.channel, now) {
             Some(look) => {
                 let (id, most) = (&offering.id, MOST_DUPLICATES);

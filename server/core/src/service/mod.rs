@@ -1,6 +1,7 @@
 //! The service: one file a use case, each in the order of authorise, check, guard, write.
 
 mod change;
+mod children;
 mod create;
 mod decide;
 mod dry_run;
@@ -8,6 +9,7 @@ mod duplicates;
 mod hooks;
 mod keys;
 mod labels;
+mod lineage;
 mod people;
 mod read;
 #[cfg(test)]
@@ -15,6 +17,7 @@ mod tests;
 mod tokens;
 
 pub use change::Target;
+pub(crate) use children::Asking;
 pub use duplicates::DuplicatesQuery;
 pub(crate) use hooks::DELIVERIES_KEPT;
 pub use hooks::{Event, Tested};

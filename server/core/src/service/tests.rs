@@ -7,6 +7,7 @@ mod dry_run;
 mod duplicates;
 mod history;
 mod keys;
+mod lineage;
 mod refusals;
 mod rehearsal;
 mod repeats;

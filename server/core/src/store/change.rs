@@ -32,6 +32,8 @@ pub struct NewChange {
     pub labels: Labels,
     /// The correlation ID as sent.
     pub correlation_id: Option<String>,
+    /// The request that it descends from.
+    pub parent_id: Option<RequestId>,
     /// The digest of the schema under which an action's parameters were understood.
     pub schema_digest: Option<String>,
     /// What it comes to.

@@ -11,6 +11,7 @@ pub mod cursor;
 pub mod duplicates;
 mod errands;
 mod failure;
+mod families;
 mod gather;
 mod hooks;
 pub mod postgres;
@@ -21,6 +22,7 @@ pub mod sqlite;
 pub use change::{Delta, NewChange, Plan, Planned};
 pub use errands::{Errands, Waiting};
 pub use failure::{StoreError, StoreResult};
+pub use families::{Families, StepRequest};
 pub use hooks::{Delivery, HookEffect, HookSeal, Hooks, MOST_HOOKS, SealedSecret, StoredHook};
 pub use run::{Ending, Held, Hold, Intent, Run};
 pub use second_look::{Confirmation, SecondLook};
@@ -212,6 +214,8 @@ pub enum Effect {
     },
     /// A change of a resource: an update, a delete or an action.
     Change(Box<NewChange>),
+    /// What a step of a request asks for; only as long as the request's run is held like this.
+    Step(Hold, Box<Effect>),
     /// The end of a token.
     TokenRevoke(TokenId),
     /// What is done to a hook.
@@ -380,7 +384,7 @@ pub struct StoredResource {
 
 /// What every database keeps, and how.
 #[async_trait]
-pub trait Store: Send + Sync + std::fmt::Debug + Errands + Hooks + duplicates::Duplicates {
+pub trait Store: Send + Sync + std::fmt::Debug + Errands + Families + Hooks + duplicates::Duplicates {
     /// Where one hears of changes.
     fn changes(&self) -> &Changes;
 

@@ -2,6 +2,7 @@
 
 use super::{
     change::DELETED,
+    composite::Family,
     elsewhere::{Turned, towards},
     lease::Lease,
 };
@@ -108,11 +109,14 @@ impl Attempt<'_> {
         self.write(verdict).await
     }
 
-    fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> Kind {
         Kind::of(&self.run.request.view.action)
     }
 
     async fn do_what_is_meant(&self, intent: Intent) -> Result<Verdict, StoreError> {
+        if let Some(composite) = &self.offering.composite {
+            return Family::of(self, composite).await?.carry_out(intent).await;
+        }
         match self.kind() {
             Kind::Create => self.create(intent).await,
             Kind::Update | Kind::Action => self.change(intent).await,
@@ -122,6 +126,9 @@ impl Attempt<'_> {
 
     /// Leaves nothing of what was begun; or finds that it is done and cannot be taken back.
     async fn take_back(&self, state: RequestState, reason: Option<String>) -> Result<Verdict, StoreError> {
+        if let Some(composite) = &self.offering.composite {
+            return Family::of(self, composite).await?.take_back(state, reason).await;
+        }
         match self.kind() {
             Kind::Create => self.undo(state, reason).await,
             Kind::Update | Kind::Action => self.withdraw(state, reason, true).await,
@@ -402,7 +409,7 @@ impl Attempt<'_> {
         }
     }
 
-    fn may_try_again(&self) -> bool {
+    pub(super) fn may_try_again(&self) -> bool {
         self.run.tries + 1 < self.offering.max_tries
     }
 

@@ -5,6 +5,7 @@
 
 mod carry_out;
 mod change;
+mod composite;
 mod deliveries;
 mod elsewhere;
 mod lease;

@@ -2,6 +2,7 @@
 
 mod cancel;
 mod changes;
+mod composite;
 mod elsewhere;
 mod endings;
 mod leases;

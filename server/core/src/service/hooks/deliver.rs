@@ -227,7 +227,8 @@ impl Inner {
             Meant::Asks(asked) => asked,
         };
         let sent = asked_for(definition, id, asked)?;
-        let first = self.accept(caller, &hook.view.team, arrived.clone(), &sent, &hashed, arrived.at).await?;
+        let first =
+            self.accept(caller, &hook.view.team, arrived.clone(), &sent, &hashed, (arrived.at, None)).await?;
         if let Some(answered) = first {
             return Ok(Became::Answered(answered));
         }

@@ -64,6 +64,7 @@ impl Bench {
             action: action.into(),
             labels: Labels::default(),
             correlation_id: None,
+            parent_id: None,
             schema_digest: None,
             plan,
         };

@@ -5,6 +5,7 @@ mod changes;
 mod cluster;
 mod duplicates;
 mod errands;
+mod families;
 mod hooks;
 mod keeping;
 mod on_several;
@@ -256,6 +257,7 @@ fn scope_of(team: &str, principal: u128, key: &str) -> Scope {
 use changes::*;
 use duplicates::*;
 use errands::*;
+use families::*;
 use hooks::*;
 use keeping::*;
 use runs::*;
@@ -343,4 +345,9 @@ promises! {
     of_each_hook_the_last_deliveries_stay
     what_is_sealed_of_hooks_is_found_and_sealed_anew
     it_is_known_what_each_version_of_the_key_is_needed_for
+    the_end_of_a_step_wakes_its_parent
+    a_step_that_ends_while_its_parent_is_held_is_not_missed
+    only_a_step_wakes_whom_it_names_as_parent
+    who_lost_the_parents_run_asks_for_no_step
+    a_chain_is_found_from_any_of_it_and_within_bounds
 }

@@ -11,7 +11,8 @@ use super::{
 use crate::{
     answer::{Answer, AnswerKind},
     store::{
-        Delta, NewChange, StoreError, StoreResult, StoredRequest, StoredResource, Submission, Submitted,
+        Arrived, Delta, NewChange, StoreError, StoreResult, StoredRequest, StoredResource, Submission,
+        Submitted,
     },
 };
 use domain::{
@@ -85,7 +86,7 @@ pub(super) async fn accept(
         desired: planned.desired,
         labels: change.labels.shown_with(&correlation_id),
         correlation_id,
-        parent_id: None,
+        parent_id: change.parent_id,
         requested_by: submission.arrived.sent_by.clone(),
         channel: submission.arrived.channel,
         outputs: Object::new(),
@@ -98,7 +99,7 @@ pub(super) async fn accept(
     let request =
         StoredRequest { view, principal: submission.arrived.scope.principal, resource: life.view.id };
     let before = lives::open(connection, &life).await?;
-    insert(connection, &request, &submission.arrived.labels, version, planned.delta.as_ref(), now).await?;
+    insert(connection, &request, &submission.arrived, version, planned.delta.as_ref(), now).await?;
     let mut lost = Lost::default();
     if kind == Kind::Delete {
         let reason = format!("{} That was asked for by request {}.", lives::LOST, change.id);
@@ -143,7 +144,7 @@ pub(super) async fn accept(
 async fn insert(
     connection: &mut Connection,
     request: &StoredRequest,
-    labels: &str,
+    arrived: &Arrived,
     turn: i64,
     delta: Option<&Delta>,
     now: Moment,
@@ -151,9 +152,10 @@ async fn insert(
     let view = &request.view;
     let done = sqlx::query(
         "INSERT INTO request (id, team, principal, requested_by, channel, action, offering, offering_version, type, name,
-                              resource, parameters, patch, desired, delta, turn, labels, correlation_id, state,
-                              created_at, updated_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $20)",
+                              resource, parameters, patch, desired, delta, turn, labels, correlation_id, parent_id,
+                              step, state, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
+                 $22)",
     )
     .bind(view.id.0)
     .bind(view.team.as_str())
@@ -171,8 +173,10 @@ async fn insert(
     .bind(view.desired.as_ref().map(canonical))
     .bind(delta.map(serde_json::to_string).transpose().map_err(|error| StoreError::Corrupt(error.to_string()))?)
     .bind(turn)
-    .bind(labels)
+    .bind(&arrived.labels)
     .bind(&view.correlation_id)
+    .bind(view.parent_id.map(|id| id.0))
+    .bind(arrived.step())
     .bind(view.state.as_str())
     .bind(now.millis())
     .execute(&mut *connection)

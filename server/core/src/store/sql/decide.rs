@@ -10,8 +10,8 @@ use super::{
 use crate::{
     answer::{Answer, AnswerKind},
     store::{
-        Arrived, AuditEntry, Effect, NameHolder, StoreError, StoreResult, StoredRequest, Submission,
-        Submitted,
+        Arrived, AuditEntry, Effect, Held, Hold, NameHolder, StoreError, StoreResult, StoredRequest,
+        Submission, Submitted,
     },
 };
 use domain::{
@@ -59,6 +59,7 @@ pub(in crate::store) async fn one(
     }
     let now = submission.arrived.at;
     let decided = match &submission.effect {
+        Effect::Step(hold, effect) => return of_step(connection, submission, *hold, effect).await,
         Effect::Create { .. } => {
             return Err(StoreError::Corrupt("a create is decided with its group".into()));
         }
@@ -109,6 +110,25 @@ pub(in crate::store) async fn one(
         (Some(id), None) if existing => Submitted::Existing(answer, id),
         _ => Submitted::First(answer, request),
     })
+}
+
+/// Decides what a step asks for. Who lost the parent's run meanwhile asks for nothing any more: the parent may be at its
+/// end by now, and nobody would know of what it left behind.
+async fn of_step(
+    connection: &mut Connection,
+    submission: &Submission,
+    hold: Hold,
+    effect: &Effect,
+) -> StoreResult<Submitted> {
+    if runs::check(connection, hold).await? == Held::Lost {
+        return Ok(Submitted::TooLate("The run that asks for it is held by another worker by now."));
+    }
+    let inner = Submission { effect: effect.clone(), ..submission.clone() };
+    if matches!(effect, Effect::Create { .. }) {
+        let decided = submit::create(connection, std::slice::from_ref(&inner)).await?.pop();
+        return decided.ok_or_else(|| StoreError::Corrupt("a submission was left undecided".into()));
+    }
+    Box::pin(one(connection, &inner)).await
 }
 
 async fn shown(

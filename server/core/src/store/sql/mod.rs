@@ -3,7 +3,7 @@
 //!
 //! Whoever decides on what it reads uses the look that locks: SQLite's writer is alone anyway, PostgreSQL's are many.
 //! Locks are taken in one order: the key (creates by claiming it, all else by [`dialect::lock`]), the life that a change is
-//! about (`lives::lock`), the request, its run, its resource. A create that is looked at twice takes the lock of what it asks
+//! about (`lives::lock`), the request, its run, its resource; at the very end the run of the parent that waits for it. A create that is looked at twice takes the lock of what it asks
 //! for before its key, after all others of its group; where two groups meet over that, one is decided again.
 
 mod arrivals;
@@ -12,6 +12,7 @@ pub(in crate::store) mod decide;
 mod deliveries;
 mod duplicates;
 mod errands;
+mod families;
 mod hooks;
 mod lists;
 mod lives;

@@ -2,7 +2,7 @@
 
 use super::{
     dialect::{self, BEGUN, Connection, ELEMENTS, SKIP_LOCKED, clock},
-    exactly_one, lists, lives,
+    errands, exactly_one, lists, lives,
     rows::{self, canonical, millis},
 };
 use crate::store::{Ending, Held, Hold, Intent, Run, StoreError, StoreResult, StoredRequest};
@@ -103,7 +103,28 @@ pub(super) async fn set_state(
     .await?;
     exactly_one(&done, "request")?;
     let entry = EventEntry::State { state, reason: reason.map(str::to_owned) };
-    append(connection, id, request.view.attempt, &[entry], now).await
+    append(connection, id, request.view.attempt, &[entry], now).await?;
+    if let Some(parent) = request.view.parent_id
+        && (state.is_final() || state == RequestState::Unknown)
+    {
+        wake_parent(connection, parent, id, now).await?;
+    }
+    Ok(())
+}
+
+/// Tells the run of a parent that one of its steps goes no further by itself.
+async fn wake_parent(
+    connection: &mut Connection,
+    parent: RequestId,
+    step: RequestId,
+    now: Moment,
+) -> StoreResult<()> {
+    let is_step: bool =
+        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM request WHERE id = $1 AND step IS NOT NULL)")
+            .bind(step.0)
+            .fetch_one(&mut *connection)
+            .await?;
+    if is_step { errands::wake(connection, parent, now).await } else { Ok(()) }
 }
 
 /// Writes entries at the end of a request's history.

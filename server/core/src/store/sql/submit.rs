@@ -52,6 +52,7 @@ struct NewRow<'a> {
     labels: &'a str,
     correlation_id: &'a str,
     parent: Option<String>,
+    step: Option<&'a str>,
     state: &'static str,
     entry: String,
     at: i64,
@@ -59,13 +60,16 @@ struct NewRow<'a> {
     operation: &'static str,
     token_label: Option<&'a str>,
     address: Option<&'a str>,
+    /// The command, where it cannot be read off the request.
+    command: Option<String>,
 }
 
 /// What each table gets of a group of creates, read from the rows `new`.
 const CLAIM: &str = "
     INSERT INTO claim (team, principal, key, fingerprint, body_hash, key_version, schema_digest, request,
-                       answer_kind, location, body, claimed_at)
-    SELECT team, principal, key, fingerprint, body_hash, key_version, schema_digest, request, kind, location, body, at
+                       answer_kind, location, body, claimed_at, command)
+    SELECT team, principal, key, fingerprint, body_hash, key_version, schema_digest, request, kind, location, body, at,
+           command
       FROM new WHERE true
         ON CONFLICT (team, principal, key) DO NOTHING
  RETURNING request";
@@ -79,9 +83,9 @@ const RESOURCE: &str = "
 
 const REQUEST: &str = "
     INSERT INTO request (id, team, principal, requested_by, channel, action, offering, offering_version, type, name,
-                         resource, parameters, labels, correlation_id, parent_id, state, created_at, updated_at)
+                         resource, parameters, labels, correlation_id, parent_id, step, state, created_at, updated_at)
     SELECT request, team, principal, requested_by, channel, action, offering, version, type, name, resource,
-           parameters, labels, correlation_id, parent, state, at, at
+           parameters, labels, correlation_id, parent, step, state, at, at
       FROM new";
 
 /// A new run is due at once.
@@ -151,6 +155,7 @@ fn new_row(place: usize, submission: &Submission) -> StoreResult<(NewRow<'_>, &S
             labels: &arrived.labels,
             correlation_id: &view.correlation_id,
             parent: view.parent_id.map(|id| hex(id.0.as_bytes())),
+            step: arrived.step(),
             state: view.state.as_str(),
             entry: serde_json::to_string(&entry).map_err(|error| StoreError::Corrupt(error.to_string()))?,
             at: view.created_at.millis(),
@@ -158,6 +163,12 @@ fn new_row(place: usize, submission: &Submission) -> StoreResult<(NewRow<'_>, &S
             operation: arrived.operation,
             token_label: arrived.token_label.as_deref(),
             address: arrived.address.as_deref(),
+            // What a descendant inherits was not sent.
+            command: view
+                .parent_id
+                .map(|_| serde_json::to_string(&submission.command))
+                .transpose()
+                .map_err(|error| StoreError::Corrupt(error.to_string()))?,
         },
         request,
     ))

@@ -9,6 +9,7 @@ mod create_token;
 mod delete_resource;
 mod deliver_event;
 mod end_hook_secret;
+mod get_chain;
 mod get_delivery;
 mod get_duplicates;
 mod get_guard;
@@ -55,6 +56,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(get_request::get_request))
         .routes(routes!(stream_events::stream_events))
         .routes(routes!(list_submissions::list_submissions))
+        .routes(routes!(get_chain::get_chain))
         .routes(routes!(look_up_key::look_up_key))
         .routes(routes!(cancel_request::cancel_request))
         .routes(routes!(retry_request::retry_request))

@@ -1,0 +1,156 @@
+//! What a request that is made of steps asks for: requests of their own, by the same principal, through the same guard.
+//!
+//! Their keys are made of the parent's ID and the step, so whoever carries the parent out again, after whatever crash,
+//! meets what was asked for before.
+
+use super::{Inner, create::Sent as Create, lineage::Lineage};
+use crate::{
+    Answered, Caller, Credential, Error, Result, guard,
+    store::{Effect, Hold, NewChange, Plan, Scope, StoredRequest, StoredResource, Submission},
+};
+use domain::{
+    action,
+    command::{Command, Operation},
+    etag::IfMatch,
+    id::{RequestId, ResourceId},
+    key::SubmissionKey,
+    name::Name,
+    role::{PortalRole, TeamRole},
+    submission::Channel,
+};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// One that asks for the steps of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asking<'a> {
+    portal: &'a Inner,
+    parent: &'a StoredRequest,
+    /// What is asked for counts only while the parent's run is held like this.
+    hold: Hold,
+}
+
+impl Inner {
+    /// Who asks for the steps of this request.
+    pub(crate) fn asking_for<'a>(&'a self, parent: &'a StoredRequest, hold: Hold) -> Asking<'a> {
+        Asking { portal: self, parent, hold }
+    }
+}
+
+impl Asking<'_> {
+    /// The parent's principal with the rights in the one team that it had when it asked, which are those to ask.
+    fn caller(&self) -> Caller {
+        let view = &self.parent.view;
+        Caller {
+            id: self.parent.principal,
+            name: view.requested_by.clone(),
+            role: PortalRole::Member,
+            teams: vec![(view.team.clone(), TeamRole::Member)],
+            via: Credential::Step,
+            channel: Channel::Composite,
+            address: None,
+        }
+    }
+
+    /// The scope of the key of a step; `more` where it is not the step's first.
+    fn scope(&self, step: &str, more: &str) -> Result<Scope> {
+        let key = format!("{}/{step}{more}", self.parent.view.id);
+        let key = SubmissionKey::parse_only([key.as_bytes()].into_iter())?;
+        Ok(Scope { team: self.parent.view.team.to_string(), principal: self.parent.principal, key })
+    }
+
+    /// Whether something was asked for with this key, and the request that it led to.
+    pub(crate) async fn claimed(&self, step: &str, more: &str) -> Result<Option<Option<StoredRequest>>> {
+        let claimed = self.portal.store.claimed(&self.scope(step, more)?).await?;
+        Ok(claimed.map(|(_, request)| request))
+    }
+
+    /// Asks for a new resource.
+    pub(crate) async fn create(
+        &self,
+        (step, more): (&str, &str),
+        offering: &Name,
+        name: &Value,
+        parameters: &Value,
+    ) -> Result<Answered> {
+        let now = self.portal.clock.now();
+        let body = json!({
+            "offering": offering, "name": name, "parameters": parameters, "parent_id": self.parent.view.id,
+        });
+        let sent = Create::read(body.to_string().as_bytes(), Vec::new())?;
+        let (caller, scope) = (self.caller(), self.scope(step, more)?);
+        let team = &self.parent.view.team;
+        let arrived = self.portal.arrived(&caller, team.as_str(), scope.key, Operation::Create, now);
+        self.portal.create(&caller, team, arrived, &sent, (now, Some(self.hold)), &mut false).await
+    }
+
+    /// Stops a step's request.
+    pub(crate) async fn cancel(&self, step: &str, child: &StoredRequest) -> Result<()> {
+        let more = format!("/cancel/{}/{}", child.view.id, child.view.attempt);
+        self.decide((step, &more), Operation::Cancel, child.view.id, Effect::Cancel(child.view.id)).await
+    }
+
+    /// Opens the next attempt of a step's request.
+    pub(crate) async fn retry(&self, (step, more): (&str, &str), child: RequestId) -> Result<()> {
+        let resource = ResourceId(self.portal.ids.uuid(self.portal.clock.now()));
+        self.decide((step, more), Operation::Retry, child, Effect::Retry(child, resource)).await
+    }
+
+    async fn decide(
+        &self,
+        (step, more): (&str, &str),
+        operation: Operation,
+        target: RequestId,
+        effect: Effect,
+    ) -> Result<()> {
+        let scope = self.scope(step, more)?;
+        let now = self.portal.clock.now();
+        let arrived = self.portal.arrived(&self.caller(), &scope.team, scope.key, operation, now);
+        let command = Command::on(operation, target.to_string(), serde_json::Map::new());
+        let hashed = json!({ "operation": operation.as_str(), "target": target, "body": {} });
+        let meaning = guard::meaning(&self.portal.keys, &command, &hashed);
+        let effect = Effect::Step(self.hold, Box::new(effect));
+        let submission = Submission { arrived, meaning, command: Some(command.clone()), effect };
+        self.portal.guarded(submission, &command, &hashed, || Ok(())).await.map(drop)
+    }
+
+    /// Asks for the removal of one life of a resource, whatever its version is by then.
+    pub(crate) async fn delete(&self, (step, more): (&str, &str), life: &StoredResource) -> Result<Answered> {
+        let (view, parent) = (&life.view, &self.parent.view);
+        let (scope, now) = (self.scope(step, more)?, self.portal.clock.now());
+        let target = format!("{}/{}/{}", view.team, view.resource_type, view.name);
+        let command = Command {
+            parent_id: Some(parent.id),
+            ..Command::on(Operation::Delete, target, serde_json::Map::new())
+        };
+        let lineage = Lineage::of(&command, Some(self.parent))?;
+        let caller = self.caller();
+        let mut arrived = self.portal.arrived(&caller, &scope.team, scope.key, Operation::Delete, now);
+        arrived.correlation_id.clone_from(&lineage.correlation_id);
+        arrived.labels = serde_json::to_string(&lineage.labels).map_err(Error::internal)?;
+        let (catalog, id) = (Arc::clone(&self.portal.catalog), view.id);
+        let plan = Plan::new(move |resource| {
+            if resource.view.id != id {
+                return Err(Error::not_found());
+            }
+            super::change::delete(&catalog, resource, &IfMatch::Absent)
+        });
+        let change = NewChange {
+            id: RequestId(self.portal.ids.uuid(now)),
+            team: view.team.clone(),
+            kind: view.resource_type.clone(),
+            name: view.name.clone(),
+            action: action::DELETE.to_owned(),
+            labels: lineage.labels,
+            correlation_id: lineage.correlation_id,
+            parent_id: Some(parent.id),
+            schema_digest: None,
+            plan,
+        };
+        let hashed = json!({ "operation": "delete", "target": id, "parent": parent.id });
+        let meaning = guard::meaning(&self.portal.keys, &command, &hashed);
+        let effect = Effect::Step(self.hold, Box::new(Effect::Change(Box::new(change))));
+        let submission = Submission { arrived, meaning, command: Some(command.clone()), effect };
+        self.portal.guarded(submission, &command, &hashed, || Ok(())).await
+    }
+}

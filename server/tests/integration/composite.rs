@@ -1,0 +1,182 @@
+//! What is made of steps, by real programs: whole, killed at work, and seen as one chain.
+
+use super::support::{ALPHA, Home, World, eventually, fresh};
+use serde_json::{Value, json};
+use std::{path::Path, process::Command, time::Duration};
+
+/// The catalog that comes with the portal.
+fn samples() -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("catalog");
+    folder.to_str().unwrap().to_owned()
+}
+
+const PAIR: &str = r#"title: Pair
+description: Two machines, the second of which is told of the first.
+category: Tests
+version: "1"
+parameters:
+  type: object
+  properties:
+    seconds: { type: number, default: 0 }
+    behaviour: { type: string, default: ok }
+steps:
+  - id: first
+    offering: vm
+    name: "{{ name }}-first"
+    parameters: { seconds: "{{ parameters.seconds }}" }
+  - id: second
+    offering: vm
+    name: "{{ name }}-second"
+    needs: [first]
+    parameters:
+      seconds: "{{ parameters.seconds }}"
+      behaviour: "{{ parameters.behaviour }}"
+"#;
+
+/// A world whose catalog has the machines of the tests and pairs of them.
+fn with_pairs() -> World {
+    let mut home = Home::new(&[("KEYTURN_LEASE", "2s")]);
+    let catalog = home.path().join("catalog");
+    std::fs::create_dir_all(catalog.join("pair")).unwrap();
+    std::fs::write(catalog.join("pair/offering.yaml"), PAIR).unwrap();
+    let machines = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/catalog/vm");
+    std::os::unix::fs::symlink(machines, catalog.join("vm")).unwrap();
+    home.set("KEYTURN_CATALOG", catalog.to_str().unwrap());
+    World::at(home)
+}
+
+fn pair(name: &str, parameters: Value) -> Value {
+    json!({ "offering": "pair", "name": name, "parameters": parameters })
+}
+
+/// Step, action and state of all in the chain of a request.
+async fn chain(world: &World, id: &str) -> Vec<String> {
+    let chain = world.ann.get(&format!("/requests/{id}/chain")).await.is(200).json();
+    let word = |one: &Value| {
+        let step = one["step"].as_str().unwrap_or("-");
+        format!("{step} {} {}", one["action"].as_str().unwrap(), one["state"].as_str().unwrap())
+    };
+    chain["results"].as_array().unwrap().iter().map(word).collect()
+}
+
+/// Every effect that the machines' program had, as `effect request`.
+fn ledger(world: &World) -> Vec<String> {
+    let ledger = world.server.home.path().join("data/offerings/vm/ledger");
+    let text = std::fs::read_to_string(ledger).unwrap_or_default();
+    text.lines().map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect()
+}
+
+#[tokio::test]
+async fn the_sample_starter_makes_a_repository_and_a_certificate_for_real() {
+    let world = World::with(&[("KEYTURN_CATALOG", &samples())]);
+    let body = json!({
+        "offering": "service-starter", "name": "orders", "correlation_id": "ORD-1", "labels": { "env": "prod" },
+        "parameters": { "domain": "example.org", "description": "Takes orders", "days": 30 },
+    });
+    let id = world.ann.made(&body).await;
+    let made = world.ann.ended(&id).await;
+    assert_eq!(made["state"], "succeeded", "{made}");
+    assert_eq!(
+        chain(&world, &id).await,
+        ["- create succeeded", "repository create succeeded", "certificate create succeeded"]
+    );
+
+    let clone = world.server.home.path().join("clone");
+    let url = made["outputs"]["clone_url"].as_str().unwrap();
+    let url = world.server.home.path().join(url);
+    let cloned =
+        Command::new("git").args(["clone", "-q", url.to_str().unwrap(), clone.to_str().unwrap()]).status();
+    assert!(cloned.unwrap().success());
+    assert!(std::fs::read_to_string(clone.join("README.md")).unwrap().contains("Takes orders"));
+    let pem = world.server.home.path().join("certificate.pem");
+    std::fs::write(&pem, made["outputs"]["certificate"].as_str().unwrap()).unwrap();
+    let shown =
+        Command::new("openssl").args(["x509", "-noout", "-ext", "subjectAltName", "-in"]).arg(&pem).output();
+    let shown = String::from_utf8(shown.unwrap().stdout).unwrap();
+    assert!(shown.contains("DNS:orders.example.org"), "{shown}");
+    assert_eq!(made["secret_outputs"], json!(["private_key"]));
+    assert!(!made.to_string().contains("PRIVATE KEY"));
+    let reveal = "/teams/alpha/resources/service-starter/orders/secrets/private_key/reveal";
+    assert!(world.ada.act(reveal, &fresh("reveal")).await.is(200).text().contains("PRIVATE KEY"));
+
+    let found = world.ann.get("/requests?filters[correlation_id][EQUALS]=ORD-1").await.is(200).json();
+    assert_eq!(found["total"], 3, "{found}");
+    let of_parent = |one: &&Value| one["parent_id"] == json!(id);
+    assert_eq!(found["results"].as_array().unwrap().iter().filter(of_parent).count(), 2);
+    assert!(found["results"].as_array().unwrap().iter().all(|one| one["labels"]["env"] == "prod"));
+
+    let delete = world
+        .ann
+        .delete("/teams/alpha/resources/service-starter/orders", &fresh("delete"))
+        .await
+        .is(202)
+        .id();
+    assert_eq!(world.ann.ended(&delete).await["state"], "succeeded");
+    assert_eq!(world.resources("alpha").await, 0);
+    assert!(!url.exists());
+}
+
+#[tokio::test]
+async fn a_server_killed_while_steps_are_at_work_doubles_none() {
+    let mut world = with_pairs();
+    let id = world.ann.post(ALPHA, "pair", &pair("one", json!({ "seconds": 1 }))).await.is(202).id();
+    for step in ["first create running", "second create running"] {
+        eventually(step, async || chain(&world, &id).await.contains(&step.to_owned()).then_some(())).await;
+        world.kill();
+        world.restart();
+    }
+    assert_eq!(world.ann.ended(&id).await["state"], "succeeded");
+    assert_eq!(
+        chain(&world, &id).await,
+        ["- create succeeded", "first create succeeded", "second create succeeded"]
+    );
+    let made = ledger(&world);
+    assert_eq!(made.len(), 2, "{made:?}");
+    let again = world.ann.post(ALPHA, "pair", &pair("one", json!({ "seconds": 1 }))).await.is(202);
+    assert_eq!((again.id(), again.header("idempotency-replayed")), (id, Some("true")));
+}
+
+#[tokio::test]
+async fn a_failed_step_fails_the_whole_which_leaves_nothing_and_may_be_tried_again() {
+    let world = with_pairs();
+    let id = world.ann.made(&pair("one", json!({ "behaviour": "fail" }))).await;
+    let failed = world.ann.ended(&id).await;
+    assert_eq!(failed["state"], "failed");
+    assert!(failed["reason"].as_str().unwrap().contains("second"), "{failed}");
+    assert_eq!(world.resources("alpha").await, 0);
+    let shown = chain(&world, &id).await;
+    assert_eq!(
+        shown,
+        ["- create failed", "first create succeeded", "second create failed", "first delete succeeded"]
+    );
+    world.ann.act(&format!("/requests/{id}/retry"), &fresh("retry")).await.is(202);
+    assert_eq!(world.ann.ended(&id).await["state"], "failed");
+    assert_eq!(world.ann.get(&format!("/requests/{id}")).await.json()["attempt"], 2);
+    assert_eq!(world.resources("alpha").await, 0);
+}
+
+#[tokio::test]
+async fn a_parent_is_named_by_who_sees_it_and_hands_its_correlation_id_down() {
+    let world = World::start();
+    let mut body = super::support::fast("root", json!({}));
+    body["correlation_id"] = "ORD-7".into();
+    let root = world.ann.made(&body).await;
+    let mut child = super::support::fast("child", json!({}));
+    child["parent_id"] = json!(root);
+    let made = world.ann.post(ALPHA, "child", &child).await.is(202).json();
+    assert_eq!((&made["correlation_id"], &made["parent_id"]), (&json!("ORD-7"), &json!(root)));
+    assert_eq!(made["labels"]["system.correlationId"], "ORD-7");
+    let other = world.ann.text(
+        &format!("{ALPHA}?labels=system.correlationId:ORD-8"),
+        &fresh("k"),
+        &child.to_string().replace("child", "other"),
+    );
+    other.await.refused(422, "invalid-parameters");
+    world.ben.post("/teams/beta/requests", &fresh("k"), &child).await.refused(422, "invalid-parameters");
+    let seen =
+        world.ann.get(&format!("/requests/{}/chain", made["id"].as_str().unwrap())).await.is(200).json();
+    assert_eq!(seen["results"].as_array().unwrap().len(), 2);
+    assert_eq!(seen["more"], false);
+    world.ben.get(&format!("/requests/{root}/chain")).await.refused(404, "not-found");
+    tokio::time::timeout(Duration::from_secs(30), world.ann.ended(&root)).await.unwrap();
+}
