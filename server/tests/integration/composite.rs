@@ -166,12 +166,9 @@ async fn a_parent_is_named_by_who_sees_it_and_hands_its_correlation_id_down() {
     let made = world.ann.post(ALPHA, "child", &child).await.is(202).json();
     assert_eq!((&made["correlation_id"], &made["parent_id"]), (&json!("ORD-7"), &json!(root)));
     assert_eq!(made["labels"]["system.correlationId"], "ORD-7");
-    let other = world.ann.text(
-        &format!("{ALPHA}?labels=system.correlationId:ORD-8"),
-        &fresh("k"),
-        &child.to_string().replace("child", "other"),
-    );
-    other.await.refused(422, "invalid-parameters");
+    let (path, text) =
+        (format!("{ALPHA}?labels=system.correlationId:ORD-8"), child.to_string().replace("child", "other"));
+    world.ann.text(&path, &fresh("k"), &text).await.refused(422, "invalid-parameters");
     world.ben.post("/teams/beta/requests", &fresh("k"), &child).await.refused(422, "invalid-parameters");
     let seen =
         world.ann.get(&format!("/requests/{}/chain", made["id"].as_str().unwrap())).await.is(200).json();
