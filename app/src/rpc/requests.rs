@@ -98,6 +98,17 @@ pub async fn see_chain(
     asking.portal.chain(&caller, &id).await.map_err(asked::refusal)
 }
 
+/// All requests, from a place on.
+#[cfg(feature = "ssr")]
+fn page_from(cursor: Option<String>) -> Answer<domain::search::Search> {
+    use super::asked;
+    use domain::search::Search;
+
+    let cursor = cursor.map(|cursor| ("cursor", cursor));
+    let search = Search::read(cursor).map_err(|error| asked::refusal(error.into()))?;
+    Ok(search.with_size(PAGE_SIZE))
+}
+
 /// The person's own requests, newest first.
 #[server(prefix = "/rpc", endpoint = "my-requests")]
 pub async fn my_requests(
@@ -108,7 +119,7 @@ pub async fn my_requests(
     use portal::service::{ListOf, RequestQuery};
 
     let (asking, caller) = asked::caller()?;
-    let query = RequestQuery { scope: ListOf::Mine, size: PAGE_SIZE, cursor, ..Default::default() };
+    let query = RequestQuery { scope: ListOf::Mine, search: page_from(cursor)? };
     asking.portal.requests(&caller, query).await.map_err(asked::refusal)
 }
 
@@ -137,7 +148,7 @@ pub async fn history(
             portal::Error::new(ProblemKind::Forbidden, "The history of all teams is for administrators.");
         return Err(asked::refusal(refused));
     }
-    let query = RequestQuery { scope: ListOf::All, size: PAGE_SIZE, cursor, ..Default::default() };
+    let query = RequestQuery { scope: ListOf::All, search: page_from(cursor)? };
     let page = asking.portal.requests(&caller, query).await.map_err(asked::refusal)?;
     let mut results = Vec::with_capacity(page.results.len());
     for request in page.results {

@@ -5,6 +5,7 @@ use domain::{
     json::JsonError,
     key::KeyError,
     problem::{FieldError, ProblemKind, Versions},
+    search::SearchError,
     view::EarlierRequest,
 };
 use std::{fmt, time::Duration};
@@ -108,6 +109,12 @@ impl From<KeyError> for Error {
     fn from(error: KeyError) -> Self {
         let kind = if error == KeyError::Missing { ProblemKind::KeyMissing } else { ProblemKind::KeyInvalid };
         Self::new(kind, error.to_string())
+    }
+}
+
+impl From<SearchError> for Error {
+    fn from(error: SearchError) -> Self {
+        Self::new(ProblemKind::InvalidQuery, error.to_string())
     }
 }
 

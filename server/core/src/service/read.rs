@@ -12,7 +12,7 @@ use domain::{
     name::Name,
     problem::ProblemKind,
     role::TeamAct,
-    state::RequestState,
+    search::{LARGEST_PAGE, Search},
     time::Moment,
     view::{
         EventView, MeView, MembershipView, OfferingGuardView, OfferingView, Page, RequestSummary,
@@ -23,8 +23,6 @@ use std::time::Duration;
 
 /// How many entries of a history one call gives.
 const EVENTS_A_CALL: u32 = 500;
-/// The most rows of a page.
-const LARGEST_PAGE: u32 = 1000;
 /// How long a waiter relies on being woken before it looks by itself.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
@@ -40,43 +38,13 @@ pub enum Scope {
     Mine,
 }
 
-/// A search among requests: the one object for list, count and page.
-#[derive(Debug, Clone)]
+/// A search among requests: the one object for list, count, page and export.
+#[derive(Debug, Clone, Default)]
 pub struct RequestQuery {
     /// Whose.
     pub scope: Scope,
-    /// Only those in one of these states; all when empty.
-    pub states: Vec<RequestState>,
-    /// Only those of this offering.
-    pub offering: Option<String>,
-    /// Only those with this action.
-    pub action: Option<String>,
-    /// Only those of resources of this type.
-    pub kind: Option<String>,
-    /// Only those of a resource of this name.
-    pub name: Option<String>,
-    /// Only those of this correlation ID.
-    pub correlation_id: Option<String>,
-    /// How many a page, 1 to 1000.
-    pub size: u32,
-    /// Where the page begins: what an earlier one gave as `next`.
-    pub cursor: Option<String>,
-}
-
-impl Default for RequestQuery {
-    fn default() -> Self {
-        Self {
-            scope: Scope::All,
-            states: Vec::new(),
-            offering: None,
-            action: None,
-            kind: None,
-            name: None,
-            correlation_id: None,
-            size: 50,
-            cursor: None,
-        }
-    }
+    /// Which of those, and which page of them.
+    pub search: Search,
 }
 
 impl Inner {
@@ -87,6 +55,17 @@ impl Inner {
         // Administrators see every team, but only those that there are.
         let visible = caller.may(TeamAct::See, &team) && (belongs || self.store.has_team(&team).await?);
         if visible { Ok(team) } else { Err(Error::not_found()) }
+    }
+
+    /// What a search is about when this caller makes it: nothing that it may not see.
+    pub(crate) async fn seen_by(&self, caller: &Caller, query: RequestQuery) -> Result<RequestList> {
+        let scope = match &query.scope {
+            Scope::Team(team) => ListScope::Team(self.visible_team(caller, team).await?),
+            Scope::Mine => ListScope::RequestedBy(caller.id),
+            Scope::All if caller.is_admin() => ListScope::All,
+            Scope::All => ListScope::Teams(caller.teams.iter().map(|(team, _)| team.clone()).collect()),
+        };
+        Ok(RequestList { scope, search: query.search })
     }
 
     /// The request, if the caller may see it.
@@ -222,23 +201,7 @@ impl Portal {
 
     /// A page of requests, newest first.
     pub async fn requests(&self, caller: &Caller, query: RequestQuery) -> Result<Page<RequestView>> {
-        let scope = match &query.scope {
-            Scope::Team(team) => ListScope::Team(self.0.visible_team(caller, team).await?),
-            Scope::Mine => ListScope::RequestedBy(caller.id),
-            Scope::All if caller.is_admin() => ListScope::All,
-            Scope::All => ListScope::Teams(caller.teams.iter().map(|(team, _)| team.clone()).collect()),
-        };
-        let list = RequestList {
-            scope,
-            states: query.states,
-            offering: query.offering,
-            action: query.action,
-            kind: query.kind,
-            name: query.name,
-            correlation_id: query.correlation_id,
-            after: place(query.cursor.as_deref())?,
-            size: page_size(query.size)?,
-        };
+        let list = self.0.seen_by(caller, query).await?;
         Ok(self.0.store.requests(list).await?)
     }
 

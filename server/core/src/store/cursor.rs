@@ -1,20 +1,18 @@
 //! Places in a list, as they travel: opaque to clients, stable while rows arrive.
 
-use domain::time::Moment;
+use domain::{search::Cursor, time::Moment};
 use uuid::Uuid;
 
 /// The place after the row of this creation time and ID.
 #[must_use]
 pub fn write(at: Moment, id: Uuid) -> String {
-    format!("{:x}-{}", at.millis(), id.simple())
+    Cursor { at, id }.to_string()
 }
 
 /// The place that was written; nothing if it was not written by [`write()`].
 #[must_use]
 pub fn read(text: &str) -> Option<(Moment, Uuid)> {
-    let (millis, id) = text.split_once('-')?;
-    let millis = i64::from_str_radix(millis, 16).ok()?;
-    Some((Moment::from_millis(millis), Uuid::try_parse(id).ok()?))
+    text.parse().ok().map(|Cursor { at, id }| (at, id))
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod gather;
 mod hooks;
 pub mod postgres;
 mod run;
+mod search;
 mod second_look;
 pub mod sqlite;
 
@@ -25,6 +26,7 @@ pub use failure::{StoreError, StoreResult};
 pub use families::{Families, StepRequest};
 pub use hooks::{Delivery, HookEffect, HookSeal, Hooks, MOST_HOOKS, SealedSecret, StoredHook};
 pub use run::{Ending, Held, Hold, Intent, Run};
+pub use search::{ListScope, RequestList, Searching};
 pub use second_look::{Confirmation, SecondLook};
 
 use crate::{answer::Answer, caller::Caller, keys};
@@ -260,42 +262,6 @@ pub struct NameHolder {
     pub parameters: Object,
 }
 
-/// Which requests a list is about.
-#[derive(Debug, Clone)]
-pub enum ListScope {
-    /// All there are.
-    All,
-    /// One team's.
-    Team(Name),
-    /// Those of any of these teams.
-    Teams(Vec<Name>),
-    /// Those one principal asked for.
-    RequestedBy(PrincipalId),
-}
-
-/// What a list of requests is to hold: the one object for list, count and page.
-#[derive(Debug, Clone)]
-pub struct RequestList {
-    /// Which requests it is about.
-    pub scope: ListScope,
-    /// Only those in one of these states; all when empty.
-    pub states: Vec<RequestState>,
-    /// Only those of this offering.
-    pub offering: Option<String>,
-    /// Only those with this action.
-    pub action: Option<String>,
-    /// Only those of resources of this type.
-    pub kind: Option<String>,
-    /// Only those of a resource of this name.
-    pub name: Option<String>,
-    /// Only those of this correlation ID.
-    pub correlation_id: Option<String>,
-    /// Only those that come after this place (creation time and ID), newest first.
-    pub after: Option<(Moment, uuid::Uuid)>,
-    /// How many.
-    pub size: u32,
-}
-
 /// A principal as it is kept.
 #[derive(Debug, Clone)]
 pub struct Principal {
@@ -384,7 +350,9 @@ pub struct StoredResource {
 
 /// What every database keeps, and how.
 #[async_trait]
-pub trait Store: Send + Sync + std::fmt::Debug + Errands + Families + Hooks + duplicates::Duplicates {
+pub trait Store:
+    Send + Sync + std::fmt::Debug + Errands + Families + Hooks + duplicates::Duplicates + Searching
+{
     /// Where one hears of changes.
     fn changes(&self) -> &Changes;
 
@@ -426,8 +394,6 @@ pub trait Store: Send + Sync + std::fmt::Debug + Errands + Families + Hooks + du
 
     /// One request.
     async fn request(&self, id: RequestId) -> StoreResult<Option<StoredRequest>>;
-    /// A page of requests.
-    async fn requests(&self, list: RequestList) -> StoreResult<Page<RequestView>>;
     /// What happened to a request after entry `after`, oldest first, at most `limit`.
     async fn events(&self, request: RequestId, after: i64, limit: u32) -> StoreResult<Vec<EventView>>;
     /// Every arrival of a request.

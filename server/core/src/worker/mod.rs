@@ -12,6 +12,7 @@ mod lease;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use crate::{service::Inner, store::Arrived};
 use domain::id::TokenId;
@@ -44,6 +45,7 @@ pub(crate) async fn background(portal: Arc<Inner>, shutdown: CancellationToken) 
     if let Some(waiting) = portal.deliveries.take() {
         tasks.spawn(deliveries::write(Arc::clone(&portal), waiting, shutdown.clone()));
     }
+    tasks.spawn(words::index(Arc::clone(&portal), shutdown.clone()));
     tasks.spawn(sweep::sweep(portal, shutdown));
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended {

@@ -275,8 +275,8 @@ async fn a_waiting_change_is_seen_with_its_resource_and_may_be_canceled() {
     let detail = house.portal.resource(&house.ann, "alpha", "vm", "one").await.unwrap();
     assert_eq!((detail.resource.version, &detail.resource.parameters["size"]), (3, &json!("small")));
     let query = crate::service::RequestQuery {
-        kind: Some("vm".into()),
-        name: Some("one".into()),
+        search: domain::search::Search::read_query("filters[type][EQUALS]=vm&filters[name][EQUALS]=one")
+            .unwrap(),
         ..crate::service::RequestQuery::default()
     };
     assert_eq!(house.portal.requests(&house.ann, query).await.unwrap().total, 2);

@@ -77,15 +77,9 @@ pub(super) async fn no_text_is_too_strange_to_keep_or_to_look_for(bench: Bench) 
     assert!(bench.store.principal_by_name(strange).await.unwrap().is_none());
     assert!(bench.store.session(strange, bench.now()).await.unwrap().is_none());
     assert!(bench.store.resource(&name("blue"), strange, strange).await.unwrap().is_none());
-    for place in 0..4 {
-        let wanted = |this| (this == place).then(|| strange.to_owned());
-        let list = RequestList {
-            offering: wanted(0),
-            action: wanted(1),
-            name: wanted(2),
-            correlation_id: wanted(3),
-            ..everything()
-        };
+    for place in ["offering", "action", "name", "correlation_id"] {
+        let search = Search::read([(format!("filters[{place}][EQUALS]"), strange)]).unwrap();
+        let list = RequestList { search, ..everything() };
         assert_eq!(bench.store.requests(list).await.unwrap().total, 0);
     }
     let nowhere = RequestList { scope: ListScope::Teams(Vec::new()), ..everything() };

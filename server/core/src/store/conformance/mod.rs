@@ -10,6 +10,7 @@ mod hooks;
 mod keeping;
 mod on_several;
 mod runs;
+mod search;
 mod second_look;
 mod submissions;
 mod sweeping;
@@ -26,6 +27,7 @@ use domain::{
     label::Labels,
     name::Name,
     role::{PortalRole, TeamRole},
+    search::{Cursor, Search},
     state::{RequestState, Resolution},
     submission::{Channel, SubmissionOutcome},
     time::Moment,
@@ -198,7 +200,9 @@ impl Bench {
     }
 
     async fn all(&self, size: u32, after: Option<(Moment, Uuid)>) -> domain::view::Page<RequestView> {
-        self.store.requests(RequestList { after, size, ..everything() }).await.unwrap()
+        let after = after.map(|(at, id)| Cursor { at, id });
+        let search = Search::default().with_size(size).from(after);
+        self.store.requests(RequestList { search, ..everything() }).await.unwrap()
     }
 
     fn someone(&self, who: &str, role: PortalRole, team: Option<&str>) -> NewPrincipal {
@@ -213,17 +217,7 @@ impl Bench {
 }
 
 fn everything() -> RequestList {
-    RequestList {
-        scope: ListScope::All,
-        states: Vec::new(),
-        offering: None,
-        action: None,
-        kind: None,
-        name: None,
-        correlation_id: None,
-        after: None,
-        size: 10,
-    }
+    RequestList { scope: ListScope::All, search: Search::default().with_size(10) }
 }
 
 fn at(millis: i64) -> Moment {
@@ -261,6 +255,7 @@ use families::*;
 use hooks::*;
 use keeping::*;
 use runs::*;
+use search::*;
 use second_look::*;
 use submissions::*;
 use sweeping::*;
@@ -325,6 +320,11 @@ promises! {
     pages_are_stable_while_rows_arrive
     a_history_goes_on_where_one_left_off
     no_text_is_too_strange_to_keep_or_to_look_for
+    a_search_finds_what_its_conditions_say
+    frequent_and_rare_matches_are_read_alike
+    no_character_of_a_value_means_anything_but_itself
+    what_was_sent_for_what_was_there_is_found_with_it
+    words_are_found_before_and_after_they_are_indexed
     people_teams_and_tokens_are_kept
     only_the_first_set_up_counts
     sessions_end_and_are_swept

@@ -10,6 +10,7 @@ mod news;
 #[expect(clippy::duplicate_mod, reason = "the SQL rooms are compiled once for each database")]
 #[path = "../sql/mod.rs"]
 mod sql;
+pub(in crate::store) mod words;
 
 use super::{Effect, StoreError, StoreResult, Submission, Submitted, changes::Changes};
 use crate::clock::{Ids, SystemIds};

@@ -2,10 +2,10 @@
 
 use super::{
     dialect::{ARRIVALS, Connection, DbRow, SCOPES},
-    duplicates,
+    duplicates, exactly_one,
     rows::{array, hex, moment, parsed},
 };
-use crate::store::{Arrived, StoreError, StoreResult};
+use crate::store::{Arrived, StoreError, StoreResult, search::words_of_key};
 use domain::{
     id::{RequestId, SubmissionId},
     view::{SubmissionView, SubmissionsView},
@@ -60,7 +60,22 @@ fn row(arrived: &Arrived) -> Row<'_> {
 
 /// Writes an arrival down.
 pub(super) async fn insert(connection: &mut Connection, arrived: &Arrived) -> StoreResult<()> {
-    insert_all(connection, &[arrived]).await
+    insert_all(connection, &[arrived]).await?;
+    let Some(request) = arrived.request else { return Ok(()) };
+    let labels: BTreeMap<String, String> =
+        serde_json::from_str(&arrived.labels).map_err(|error| StoreError::Corrupt(error.to_string()))?;
+    let words = words_of_key(arrived.scope.key.as_str(), arrived.correlation_id.as_deref(), &labels);
+    sought(connection, request.0, words).await
+}
+
+/// Writes words down by which a request is found.
+pub(super) async fn sought(connection: &mut Connection, request: Uuid, words: String) -> StoreResult<()> {
+    let done = sqlx::query("INSERT INTO sought (request, text) VALUES ($1, $2)")
+        .bind(request)
+        .bind(words)
+        .execute(connection)
+        .await?;
+    exactly_one(&done, "sought")
 }
 
 async fn insert_all(connection: &mut Connection, arrivals: &[&Arrived]) -> StoreResult<()> {

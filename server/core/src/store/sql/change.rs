@@ -1,6 +1,7 @@
 //! Accepting changes of a resource: each is worked out on what the resource is at that moment, under the lock of its life.
 
 use super::{
+    arrivals,
     decide::{Decided, queue},
     dialect::{Connection, clock},
     exactly_one, lists,
@@ -12,7 +13,7 @@ use crate::{
     answer::{Answer, AnswerKind},
     store::{
         Arrived, Delta, NewChange, StoreError, StoreResult, StoredRequest, StoredResource, Submission,
-        Submitted,
+        Submitted, search::words_of,
     },
 };
 use domain::{
@@ -182,6 +183,7 @@ async fn insert(
     .execute(&mut *connection)
     .await?;
     exactly_one(&done, "request")?;
+    arrivals::sought(connection, view.id.0, words_of(view, None)).await?;
     let entry = EventEntry::State { state: view.state, reason: None };
     runs::append(connection, view.id, 1, &[entry], now).await
 }

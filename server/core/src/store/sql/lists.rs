@@ -1,21 +1,19 @@
 //! Reading requests, their histories, and resources.
 
 use super::{
-    dialect::{Connection, Db, FOR_UPDATE},
+    dialect::{Connection, FOR_UPDATE},
     rows::{self, REQUEST, RESOURCE},
+    search::COUNTED,
 };
-use crate::store::{ListScope, RequestList, StoreError, StoreResult, StoredRequest, StoredResource, cursor};
+use crate::store::{StoreError, StoreResult, StoredRequest, StoredResource, cursor};
 use domain::{
     id::RequestId,
     name::Name,
     time::Moment,
-    view::{EventView, Page, RequestView, ResourceView},
+    view::{EventView, Page, ResourceView},
 };
-use sqlx::{AssertSqlSafe, QueryBuilder, Row};
+use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
-
-/// Up to where a total is counted.
-const COUNTED: i64 = 10_000;
 
 /// One request.
 pub(super) async fn request(
@@ -43,75 +41,6 @@ async fn one_request(
         .fetch_optional(connection)
         .await?;
     row.as_ref().map(rows::request).transpose()
-}
-
-/// A page of requests, newest first.
-pub(super) async fn requests(
-    connection: &mut Connection,
-    list: &RequestList,
-) -> StoreResult<Page<RequestView>> {
-    let mut count = QueryBuilder::new("SELECT count(*) FROM (SELECT 1 FROM request WHERE ");
-    matching(&mut count, list);
-    count.push(" LIMIT ").push_bind(COUNTED + 1).push(") AS found");
-    let total: i64 = count.build_query_scalar().fetch_one(&mut *connection).await?;
-
-    let mut page = QueryBuilder::new(format!("SELECT {REQUEST} FROM request WHERE "));
-    matching(&mut page, list);
-    if let Some((at, id)) = list.after {
-        page.push(" AND (created_at, id) < (").push_bind(at.millis()).push(", ").push_bind(id).push(")");
-    }
-    page.push(" ORDER BY created_at DESC, id DESC LIMIT ").push_bind(i64::from(list.size) + 1);
-    let rows = page.build().fetch_all(connection).await?;
-    let results =
-        rows.iter().map(|row| rows::request(row).map(|one| one.view)).collect::<StoreResult<Vec<_>>>()?;
-    Ok(paged(results, list.size, total, |last| (last.created_at, last.id.0)))
-}
-
-fn matching(query: &mut QueryBuilder<Db>, list: &RequestList) {
-    match &list.scope {
-        ListScope::All => {
-            query.push("true");
-        }
-        ListScope::Team(team) => {
-            query.push("team = ").push_bind(team.to_string());
-        }
-        ListScope::RequestedBy(principal) => {
-            query.push("principal = ").push_bind(principal.0);
-        }
-        // An empty list is none, in a dialect that knows no empty lists.
-        ListScope::Teams(teams) if teams.is_empty() => {
-            query.push("false");
-        }
-        ListScope::Teams(teams) => {
-            query.push("team");
-            among(query, teams.iter().map(ToString::to_string));
-        }
-    }
-    if !list.states.is_empty() {
-        query.push(" AND state");
-        among(query, list.states.iter().map(ToString::to_string));
-    }
-    let equal = [
-        (" AND offering = ", &list.offering),
-        (" AND action = ", &list.action),
-        (" AND type = ", &list.kind),
-        (" AND name = ", &list.name),
-        (" AND correlation_id = ", &list.correlation_id),
-    ];
-    for (column, value) in equal {
-        if let Some(value) = value {
-            query.push(column).push_bind(rows::text(value).into_owned());
-        }
-    }
-}
-
-fn among(query: &mut QueryBuilder<Db>, values: impl Iterator<Item = String>) {
-    query.push(" IN (");
-    let mut listed = query.separated(", ");
-    for value in values {
-        listed.push_bind(value);
-    }
-    query.push(")");
 }
 
 /// A page out of one row more than it holds.

@@ -21,6 +21,8 @@ mod people;
 mod rows;
 mod runs;
 mod seals;
+mod search;
+mod searching;
 mod second_look;
 mod store;
 pub(in crate::store) mod submit;

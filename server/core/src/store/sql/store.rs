@@ -7,9 +7,8 @@ use super::{
 use crate::{
     keys,
     store::{
-        Arrived, AuditEntry, Bearer, Claim, Ending, Held, Hold, Intent, Made, NewPrincipal, Principal,
-        RequestList, Run, Scope, Store, StoreResult, StoredRequest, StoredResource, Submission, Submitted,
-        changes::Changes,
+        Arrived, AuditEntry, Bearer, Claim, Ending, Held, Hold, Intent, Made, NewPrincipal, Principal, Run,
+        Scope, Store, StoreResult, StoredRequest, StoredResource, Submission, Submitted, changes::Changes,
     },
 };
 use async_trait::async_trait;
@@ -137,11 +136,6 @@ impl Store for Database {
 
     async fn request(&self, id: RequestId) -> StoreResult<Option<StoredRequest>> {
         self.read(id, |id, connection| Box::pin(lists::request(connection, *id))).await
-    }
-
-    async fn requests(&self, list: RequestList) -> StoreResult<Page<RequestView>> {
-        // Rows and counts are of the same moment.
-        self.snapshot(list, |list, connection| Box::pin(lists::requests(connection, list))).await
     }
 
     async fn events(&self, request: RequestId, after: i64, limit: u32) -> StoreResult<Vec<EventView>> {

@@ -12,7 +12,7 @@ use crate::{
     answer::{Answer, AnswerKind},
     store::{
         Arrived, Claim, Effect, NameHolder, Scope, StoreError, StoreResult, StoredRequest, Submission,
-        Submitted,
+        Submitted, search::words_of,
     },
 };
 use domain::{submission::SubmissionOutcome, view::EventEntry};
@@ -62,6 +62,7 @@ struct NewRow<'a> {
     address: Option<&'a str>,
     /// The command, where it cannot be read off the request.
     command: Option<String>,
+    sought: String,
 }
 
 /// What each table gets of a group of creates, read from the rows `new`.
@@ -102,6 +103,9 @@ const SUBMISSION: &str = "
     SELECT submission, team, principal, key, request, operation, 'first', channel, requested_by, token_label, address,
            correlation_id, labels, at
       FROM new";
+
+const SOUGHT: &str = "
+    INSERT INTO sought (request, text) SELECT request, sought FROM new";
 
 const AUDIT: &str = "
     INSERT INTO audit (at, actor, channel, act, team, target)
@@ -169,6 +173,7 @@ fn new_row(place: usize, submission: &Submission) -> StoreResult<(NewRow<'_>, &S
                 .map(|_| serde_json::to_string(&submission.command))
                 .transpose()
                 .map_err(|error| StoreError::Corrupt(error.to_string()))?,
+            sought: words_of(view, Some(arrived.scope.key.as_str())),
         },
         request,
     ))
@@ -260,13 +265,14 @@ static TOGETHER: LazyLock<String> = LazyLock::new(|| {
                              ORDER BY new.team, new.type, new.name, new.place),
               named AS (WITH new AS (SELECT * FROM claimants) {RESOURCE}),
               winners AS (SELECT new.* FROM new JOIN named ON named.request = new.request),
-              requests AS {}, runs AS {}, events AS {}, submissions AS {}, audits AS {}
+              requests AS {}, runs AS {}, events AS {}, submissions AS {}, words AS {}, audits AS {}
          SELECT claimed.request, named.request IS NOT NULL AS named
            FROM claimed LEFT JOIN named ON named.request = claimed.request",
         winners(REQUEST),
         winners(&run()),
         winners(EVENT),
         winners(SUBMISSION),
+        winners(SOUGHT),
         winners(AUDIT),
     )
 });
@@ -301,7 +307,7 @@ async fn table_by_table(connection: &mut Connection, all: &[&NewRow<'_>]) -> Sto
     let winners = those(&claimants, &names);
     if !winners.is_empty() {
         // Together they go to the database and back once; each reads the same parameter.
-        let rest = [REQUEST, &run(), EVENT, SUBMISSION, AUDIT].map(with_new).join(";\n");
+        let rest = [REQUEST, &run(), EVENT, SUBMISSION, SOUGHT, AUDIT].map(with_new).join(";\n");
         sqlx::query(AssertSqlSafe(rest)).bind(array(&winners)?).execute(&mut *connection).await?;
     }
     Ok(Got { keys, names })

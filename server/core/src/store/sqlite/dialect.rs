@@ -1,6 +1,6 @@
 //! What SQLite calls things and where it differs. The SQL rooms are written against these words only.
 
-pub(in crate::store) use super::{Readers, Sqlite as Database};
+pub(in crate::store) use super::{Readers, Sqlite as Database, words};
 
 use super::super::StoreResult;
 use domain::id::RequestId;
@@ -40,7 +40,7 @@ pub(in crate::store) const CREATES: &str = "
            value ->> 'state' AS state, value ->> 'entry' AS entry, value ->> 'at' AS at,
            unhex(value ->> 'submission') AS submission, value ->> 'operation' AS operation,
            value ->> 'token_label' AS token_label, value ->> 'address' AS address,
-           value ->> 'command' AS command, value ->> 'step' AS step
+           value ->> 'command' AS command, value ->> 'step' AS step, value ->> 'sought' AS sought
       FROM json_each($1)";
 
 /// Scopes, out of a JSON array of `[team, principal, key]` or `[team, principal, key, count]` as parameter 1, and their

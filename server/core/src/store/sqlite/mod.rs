@@ -5,6 +5,7 @@ mod group;
 #[expect(clippy::duplicate_mod, reason = "the SQL rooms are compiled once for each database")]
 #[path = "../sql/mod.rs"]
 mod sql;
+pub(in crate::store) mod words;
 mod writer;
 
 use super::{StoreError, StoreResult, Submission, Submitted, changes::Changes};

@@ -1,13 +1,16 @@
 //! `GET /requests`: all requests that one may see.
 
-use super::{list_team_requests::Listing, shown};
+use super::{
+    list_team_requests::{Listing, search},
+    shown,
+};
 use crate::http::{auth::Known, problem::Result, state::AppState};
 use axum::{extract::State, http::Uri, response::Response};
 use domain::{
     problem::Problem,
     view::{Page, RequestView},
 };
-use portal::service::ListOf;
+use portal::service::{ListOf, RequestQuery};
 
 /// All requests that the caller may see, newest first.
 #[utoipa::path(get, path = "/requests", tag = "requests", security(("token" = []), ("session" = [])),
@@ -22,6 +25,6 @@ pub(super) async fn list_requests(
     Known(caller): Known,
     uri: Uri,
 ) -> Result<Response> {
-    let query = Listing::read(&uri, ListOf::All)?;
+    let query = RequestQuery { scope: ListOf::All, search: search(&uri)? };
     Ok(shown(&state.portal.requests(&caller, query).await?))
 }

@@ -4,25 +4,24 @@ use super::shown;
 use crate::http::{
     auth::Known,
     path::PathOf,
-    problem::Result,
-    query::{Parameters, wrong},
+    problem::{Refusal, Result},
+    query::{Parameters, pairs, wrong},
     state::AppState,
 };
 use axum::{extract::State, http::Uri, response::Response};
 use domain::{
-    correlation::CORRELATION_LABEL,
     problem::Problem,
-    state::RequestState,
+    search::{LARGEST_PAGE, Search, USUAL_PAGE},
     view::{Page, RequestView},
 };
 use portal::service::{ListOf, RequestQuery};
 use utoipa::IntoParams;
 
-/// The most rows of one page.
-pub(super) const LARGEST_PAGE: u32 = 1000;
-const USUAL_PAGE: u32 = 50;
-
 /// How a list of requests is asked for.
+///
+/// Any of the fields `state`, `offering`, `type`, `name`, `action`, `requested_by`, `channel`, `correlation_id`,
+/// `parent_id`, `created_at` and `finished_at` is compared by `filters[<field>][<operator>]=value`; the operators are
+/// `EQUALS`, `NOT_EQUALS`, `IN`, `NOT_IN`, `CONTAINS`, `STARTS_WITH`, `GREATER_THAN_OR_EQUAL_TO` and `LESS_THAN`.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "describes the query, which is read pair by pair")]
@@ -31,58 +30,39 @@ pub(super) struct Listing {
     size: Option<u32>,
     /// What the page before gave as `next`.
     cursor: Option<String>,
-    /// Only requests in this state; our words or Kestra's, in any case.
+    /// Free text, in any case: only requests with it in the name, ID, requester, correlation ID, a label (`key:value`), a
+    /// parameter's value (its first 256 characters) or a key that is bound to them.
+    q: Option<String>,
+    /// Only requests in this state; our words or Kestra's, in any case. Likewise `offering`, `type`, `name`, `action`,
+    /// `requested_by`, `channel`, `correlation_id` and `parent_id`.
     #[param(rename = "filters[state][EQUALS]")]
     state: Option<String>,
-    /// Only requests in one of these states, separated by commas.
+    /// Only requests in one of these states, separated by commas. In every `IN` and `NOT_IN`, a value that holds a comma
+    /// stands in quotation marks, and a quotation mark in those is written twice.
     #[param(rename = "filters[state][IN]")]
     states: Option<String>,
-    /// Only requests of this offering.
-    #[param(rename = "filters[offering][EQUALS]")]
-    offering: Option<String>,
-    /// Only requests with this action.
-    #[param(rename = "filters[action][EQUALS]")]
-    action: Option<String>,
-    /// Only requests of resources of this type.
-    #[param(rename = "filters[type][EQUALS]")]
-    kind: Option<String>,
-    /// Only requests of a resource of this name.
-    #[param(rename = "filters[name][EQUALS]")]
+    /// Only requests whose name holds this, character by character; likewise `STARTS_WITH`, and for the other texts.
+    #[param(rename = "filters[name][CONTAINS]")]
     name: Option<String>,
-    /// Only requests with this correlation ID.
+    /// Only requests that were accepted at this time (RFC 3339, any offset) or later; likewise `finished_at`.
+    #[param(rename = "filters[created_at][GREATER_THAN_OR_EQUAL_TO]")]
+    from: Option<String>,
+    /// Only requests that were accepted before this time; likewise `finished_at`.
+    #[param(rename = "filters[created_at][LESS_THAN]")]
+    until: Option<String>,
+    /// Only requests with this correlation ID, or for which it was sent once more. Any other label is asked for in the same
+    /// way: `filters[labels][EQUALS][<key>]=value`, several at once too.
     #[param(rename = "filters[labels][EQUALS][system.correlationId]")]
     correlation_id: Option<String>,
+    /// Only requests whose parameter of this name has this value: a text as it is, a number, `true` or `false` as JSON
+    /// writes it.
+    #[param(rename = "filters[parameters][EQUALS][<name>]")]
+    parameter: Option<String>,
 }
 
-impl Listing {
-    /// The query that an address spells.
-    pub(super) fn read(uri: &Uri, scope: ListOf) -> Result<RequestQuery> {
-        let mut sent = Parameters::of(uri);
-        let size = page_size(&mut sent)?;
-        let cursor = sent.one("cursor")?;
-        let mut states = Vec::new();
-        for name in ["filters[state][EQUALS]", "filters[state][IN]"] {
-            let Some(text) = sent.one(name)? else { continue };
-            let words: Vec<&str> =
-                if name.ends_with("[IN]") { text.split(',').collect() } else { vec![&text] };
-            let read = |word: &str| word.trim().parse::<RequestState>();
-            let these: Result<Vec<_>, _> = words.into_iter().map(read).collect();
-            states.extend(these.map_err(|_| wrong(name, "names a state that there is not"))?);
-        }
-        let query = RequestQuery {
-            scope,
-            size,
-            cursor,
-            states,
-            offering: sent.one("filters[offering][EQUALS]")?,
-            action: sent.one("filters[action][EQUALS]")?,
-            kind: sent.one("filters[type][EQUALS]")?,
-            name: sent.one("filters[name][EQUALS]")?,
-            correlation_id: sent.one(&format!("filters[labels][EQUALS][{CORRELATION_LABEL}]"))?,
-        };
-        sent.done()?;
-        Ok(query)
-    }
+/// The search that an address spells.
+pub(super) fn search(uri: &Uri) -> Result<Search> {
+    Search::read(pairs(uri)).map_err(|error| Refusal(error.into()))
 }
 
 /// How many rows a page is to have.
@@ -110,26 +90,28 @@ pub(super) async fn list_team_requests(
     PathOf(team): PathOf<String>,
     uri: Uri,
 ) -> Result<Response> {
-    let query = Listing::read(&uri, ListOf::Team(team))?;
+    let query = RequestQuery { scope: ListOf::Team(team), search: search(&uri)? };
     Ok(shown(&state.portal.requests(&caller, query).await?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use domain::state::RequestState;
 
-    fn read(query: &str) -> Result<RequestQuery> {
-        Listing::read(&format!("/api/v1/requests?{query}").parse().unwrap(), ListOf::All)
+    fn read(query: &str) -> Result<Search> {
+        search(&format!("/api/v1/requests?{query}").parse().unwrap())
     }
 
     #[test]
     fn a_list_is_asked_for_in_known_words_only() {
-        assert_eq!(read("").unwrap().size, 50);
+        assert_eq!(read("").unwrap().size(), 50);
         let query =
             read("size=1&filters[state][IN]=SUCCESS,failed&filters[labels][EQUALS][system.correlationId]=c");
         let query = query.unwrap();
-        assert_eq!(query.states, [RequestState::Succeeded, RequestState::Failed]);
-        assert_eq!((query.size, query.correlation_id.as_deref()), (1, Some("c")));
+        assert_eq!(query.filters().next().unwrap().states(), [RequestState::Succeeded, RequestState::Failed]);
+        let correlation_id = query.labels().get("system.correlationId").map(String::as_str);
+        assert_eq!((query.size(), correlation_id), (1, Some("c")));
         for bad in [
             "size=0",
             "size=1001",

@@ -1,0 +1,76 @@
+//! What a search asks of PostgreSQL: JSON members, and the index of words by three letters, which it keeps by itself.
+
+use super::dialect::{Connection, Db};
+use crate::store::StoreResult;
+use sqlx::QueryBuilder;
+
+/// Keeps an index from being chosen for a column; the planner here knows the rows and chooses by itself.
+pub(in crate::store) const UNINDEXED: &str = "";
+/// The function that says where one text stands in another.
+pub(in crate::store) const POSITION: &str = "strpos";
+
+/// An ID as a text.
+pub(in crate::store) fn id_text(column: &str) -> String {
+    format!("{column}::text")
+}
+
+/// Adds the test that a column's JSON object has this member, compared as text.
+pub(in crate::store) fn member(query: &mut QueryBuilder<Db>, column: &str, name: &str, value: &str) {
+    // The column holds canonical JSON, so that equal values are equal texts. No JSON with a NUL is taken apart here.
+    query
+        .push("CASE WHEN strpos(")
+        .push(column)
+        .push(", '\\u0000') > 0 THEN false ELSE coalesce((")
+        .push(column)
+        .push("::json -> ")
+        .push_bind(name.to_owned())
+        .push(")::text IN (")
+        .push_bind(canonical(&serde_json::Value::String(value.to_owned())));
+    if let Ok(json @ (serde_json::Value::Bool(_) | serde_json::Value::Number(_))) =
+        serde_json::from_str(value)
+        && domain::search::comparable(&json).as_deref() == Some(value)
+    {
+        query.push(", ").push_bind(value.to_owned());
+    }
+    query.push("), false) END");
+}
+
+fn canonical(value: &serde_json::Value) -> String {
+    String::from_utf8(domain::json::canonical(value)).unwrap_or_default()
+}
+
+/// Whether words are found by an index: it takes an extension that may be missing.
+pub(in crate::store) async fn indexed(connection: &mut Connection) -> StoreResult<bool> {
+    let there = "SELECT to_regclass('sought_trigram') IS NOT NULL";
+    Ok(sqlx::query_scalar(there).fetch_one(connection).await?)
+}
+
+/// Whether an index by three letters finds this text: it knows letters and digits only.
+pub(in crate::store) fn findable(text: &str) -> bool {
+    text.split(|letter: char| !letter.is_alphanumeric()).any(|word| word.chars().nth(2).is_some())
+}
+
+/// Adds a look for requests with this text among their words, which may give one more than once.
+pub(in crate::store) fn having(query: &mut QueryBuilder<Db>, text: &str) {
+    let mut pattern = String::from("%");
+    for letter in text.chars() {
+        if matches!(letter, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(letter);
+    }
+    pattern.push('%');
+    query.push("SELECT request AS id FROM sought WHERE text LIKE ").push_bind(pattern);
+}
+
+/// Whether there are words that are not in the index yet; there are none.
+#[expect(clippy::unused_async, reason = "SQLite has to look")]
+pub(in crate::store) async fn behind(_: &mut Connection) -> StoreResult<bool> {
+    Ok(false)
+}
+
+/// Brings words into the index, which PostgreSQL has done already.
+#[expect(clippy::unused_async, reason = "SQLite has to do it")]
+pub(in crate::store) async fn index(_: &mut Connection, _: u32) -> StoreResult<u64> {
+    Ok(0)
+}

@@ -1,0 +1,114 @@
+//! What a search asks of SQLite: JSON members, and the index of words by three letters.
+
+use super::dialect::{Connection, Db};
+use crate::store::{StoreError, StoreResult};
+use sqlx::{QueryBuilder, Row};
+
+/// Keeps an index from being chosen for a column, where another gives the rows in their order.
+pub(in crate::store) const UNINDEXED: &str = "+";
+/// The function that says where one text stands in another.
+pub(in crate::store) const POSITION: &str = "instr";
+
+/// An ID as a text.
+pub(in crate::store) fn id_text(column: &str) -> String {
+    format!(
+        "lower(substr(hex({column}), 1, 8) || '-' || substr(hex({column}), 9, 4) || '-' || substr(hex({column}), 13, 4)
+               || '-' || substr(hex({column}), 17, 4) || '-' || substr(hex({column}), 21))"
+    )
+}
+
+/// Adds the test that a column's JSON object has this member, compared as text.
+pub(in crate::store) fn member(query: &mut QueryBuilder<Db>, column: &str, name: &str, value: &str) {
+    query
+        .push("EXISTS (SELECT 1 FROM json_each(")
+        .push(column)
+        .push(") AS member WHERE member.key = ")
+        .push_bind(name.to_owned())
+        .push(" AND (member.type = 'text' AND member.value = ")
+        .push_bind(value.to_owned());
+    match serde_json::from_str::<serde_json::Value>(value) {
+        Ok(serde_json::Value::Bool(_)) => {
+            query.push(" OR member.type = ").push_bind(value.to_owned());
+        }
+        Ok(json @ serde_json::Value::Number(_)) => {
+            // Only its one spelling is meant; others are texts.
+            let spelled = domain::search::comparable(&json);
+            if let (true, Some(number)) = (spelled.as_deref() == Some(value), json.as_f64()) {
+                query.push(" OR member.type IN ('integer', 'real') AND member.value = ").push_bind(number);
+            }
+        }
+        _ => {}
+    }
+    query.push("))");
+}
+
+/// Whether words like this are found by an index.
+#[expect(clippy::unused_async, reason = "PostgreSQL may lack it")]
+pub(in crate::store) async fn indexed(_: &mut Connection) -> StoreResult<bool> {
+    Ok(true)
+}
+
+/// Whether an index by three letters finds this text.
+pub(in crate::store) fn findable(text: &str) -> bool {
+    text.chars().nth(2).is_some()
+}
+
+/// How many groups of three letters of a text are looked up, at the most. What they find is looked at as a whole.
+const LOOKED_UP: usize = 24;
+
+/// Adds a look for requests with this text among their words, which may give one more than once.
+pub(in crate::store) fn having(query: &mut QueryBuilder<Db>, text: &str) {
+    let letters: Vec<char> = text.chars().collect();
+    let threes: Vec<String> = letters.windows(3).map(|three| three.iter().collect()).collect();
+    let step = threes.len().div_ceil(LOOKED_UP).max(1);
+    let spelled: Vec<String> =
+        threes.iter().step_by(step).map(|three| format!("\"{}\"", three.replace('"', "\"\""))).collect();
+    query
+        .push(
+            "SELECT sought.request AS id FROM sought_trigram CROSS JOIN sought ON sought.id = sought_trigram.rowid
+              WHERE sought_trigram MATCH ",
+        )
+        .push_bind(spelled.join(" AND "))
+        .push(" AND instr(sought.text, ")
+        .push_bind(text.to_owned())
+        .push(
+            ") > 0 UNION ALL SELECT request FROM sought
+              WHERE id > (SELECT upto FROM sought_upto) AND instr(text, ",
+        )
+        .push_bind(text.to_owned())
+        .push(") > 0");
+}
+
+/// Whether there are words that are not in the index yet.
+pub(in crate::store) async fn behind(connection: &mut Connection) -> StoreResult<bool> {
+    let newer = "SELECT EXISTS (SELECT 1 FROM sought WHERE id > (SELECT upto FROM sought_upto))";
+    Ok(sqlx::query_scalar(newer).fetch_one(connection).await?)
+}
+
+/// Brings words into the index; how many rows.
+pub(in crate::store) async fn index(connection: &mut Connection, limit: u32) -> StoreResult<u64> {
+    let next = sqlx::query(
+        "SELECT count(*) AS count, max(id) AS upto
+           FROM (SELECT id FROM sought WHERE id > (SELECT upto FROM sought_upto) ORDER BY id LIMIT $1)",
+    )
+    .bind(i64::from(limit))
+    .fetch_one(&mut *connection)
+    .await?;
+    let Some(upto) = next.try_get::<Option<i64>, _>("upto")? else { return Ok(0) };
+    sqlx::query(
+        "INSERT INTO sought_trigram (rowid, text)
+         SELECT id, text FROM sought WHERE id > (SELECT upto FROM sought_upto) AND id <= $1 ORDER BY id",
+    )
+    .bind(upto)
+    .execute(&mut *connection)
+    .await?;
+    let done = sqlx::query("UPDATE sought_upto SET upto = $1 WHERE upto < $1")
+        .bind(upto)
+        .execute(connection)
+        .await?;
+    if done.rows_affected() != 1 {
+        return Err(StoreError::Corrupt("sought_upto: the place of the index is lost".into()));
+    }
+    let count: i64 = next.try_get("count")?;
+    Ok(count.unsigned_abs())
+}
