@@ -1,6 +1,6 @@
 //! `/requests/{id}`: one request: where it stands, what happened, what came of it, and who asked for it how often.
 
-mod chain;
+pub mod chain;
 pub mod history;
 mod live;
 pub mod steps;

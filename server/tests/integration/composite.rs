@@ -99,7 +99,12 @@ async fn the_sample_starter_makes_a_repository_and_a_certificate_for_real() {
     let reveal = "/teams/alpha/resources/service-starter/orders/secrets/private_key/reveal";
     assert!(world.ada.act(reveal, &fresh("reveal")).await.is(200).text().contains("PRIVATE KEY"));
 
-    let found = world.ann.get("/requests?filters[correlation_id][EQUALS]=ORD-1").await.is(200).json();
+    let found = world
+        .ann
+        .get("/teams/alpha/requests?filters[labels][EQUALS][system.correlationId]=ORD-1")
+        .await
+        .is(200)
+        .json();
     assert_eq!(found["total"], 3, "{found}");
     let of_parent = |one: &&Value| one["parent_id"] == json!(id);
     assert_eq!(found["results"].as_array().unwrap().iter().filter(of_parent).count(), 2);

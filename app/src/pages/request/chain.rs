@@ -9,7 +9,7 @@ use leptos::prelude::*;
 
 /// The tree; nothing where the request stands alone.
 #[component]
-pub(super) fn Chain(
+pub fn Chain(
     /// The page.
     page: RwSignal<RequestPage>,
 ) -> impl IntoView {
