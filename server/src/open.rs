@@ -61,7 +61,8 @@ pub(crate) async fn open(config: &Config, with: With) -> Result<Portal, OpenFail
         setting: "KEYTURN_OUTBOUND_ALLOW",
         why: format!("the machine's certificate authorities cannot be read: {why}"),
     })?;
-    let parts = Parts { store, catalog, keys, clock, ids, outbound, settings };
+    let public_url = config.public_url.clone().unwrap_or_else(|| format!("http://{}", config.listen));
+    let parts = Parts { store, catalog, keys, clock, ids, outbound, public_url, settings };
     Portal::open(parts).await.map_err(|error| match error.to_string().split_once(": ") {
         Some(("KEYTURN_GUARD_RETENTION", why)) => {
             OpenFailure { setting: "KEYTURN_GUARD_RETENTION", why: why.to_owned() }

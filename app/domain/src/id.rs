@@ -51,6 +51,8 @@ ids! {
     SubmissionId
     /// Who asks: a person or a service account.
     PrincipalId
+    /// What one attempt of a request began elsewhere; also the ID of the callback that reports on it.
+    ErrandId
     /// An API token (never the token itself).
     TokenId
     /// A hook, which is also the principal of what its events ask for.

@@ -4,6 +4,7 @@
 
 pub mod action;
 pub mod backoff;
+pub mod callback;
 pub mod chain;
 pub mod change;
 pub mod command;

@@ -140,6 +140,13 @@ pub fn bearer_is_genuine(secrets: &[SharedSecret], header: Option<&[u8]>) -> boo
     secrets.iter().any(|secret| bool::from(Sha256::digest(secret.0.as_bytes()).ct_eq(&borne)))
 }
 
+/// A hash of bytes that only who knows the secret can make.
+pub(crate) fn mac(secret: &SharedSecret, bytes: &[u8]) -> [u8; 32] {
+    let mut mac = keyed(&secret.standard_key());
+    mac.update(bytes);
+    mac.finalize().into_bytes().into()
+}
+
 fn is_recent(timestamp: &[u8], now: Moment) -> bool {
     let seconds = std::str::from_utf8(timestamp).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
     let Some(millis) =

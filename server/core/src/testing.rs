@@ -11,7 +11,7 @@ use crate::{
     clock::{Clock, Ids, StandingClock, SystemClock, SystemIds},
     keys::Keys,
     outbound::Outbound,
-    provisioner::{Context, Job, Observation, Outcome, Provisioner, fake::Fake},
+    provisioner::{Begun, Context, Job, Observation, Outcome, Provisioner, fake::Fake},
     service::{Arrival, OpenError},
     settings::{GuardSettings, Settings},
     store::{NewPrincipal, Store, sqlite::Sqlite},
@@ -357,6 +357,7 @@ fn parts(store: Arc<dyn Store>, plan: &Plan) -> Parts {
         clock: Arc::clone(&plan.clock),
         ids: Arc::new(FullWaits),
         outbound: OUTBOUND.clone(),
+        public_url: "http://portal.test".into(),
         settings: Settings { guard: plan.guard, workers: plan.workers, lease: plan.lease },
     }
 }
@@ -434,6 +435,9 @@ struct Script {
     lines: Vec<String>,
     /// Whether an apply without an answer works until it is stopped; otherwise it is done at once.
     hangs: bool,
+    /// Whether what it begins goes on elsewhere, and the callbacks that it was given there.
+    away: bool,
+    begun: Vec<Begun>,
     calls: Vec<&'static str>,
     stopped: Vec<Instant>,
 }
@@ -461,6 +465,16 @@ impl Scripted {
     pub(crate) fn writing(self, lines: Vec<String>) -> Self {
         self.script().lines = lines;
         self
+    }
+
+    pub(crate) fn away(self) -> Self {
+        self.script().away = true;
+        self
+    }
+
+    /// What it was given for work elsewhere when it was last asked to begin.
+    pub(crate) fn begun(&self) -> Option<Begun> {
+        self.script().begun.last().cloned()
     }
 
     pub(crate) fn hanging(self) -> Self {
@@ -491,6 +505,7 @@ impl Provisioner for Scripted {
         let (answer, lines, hangs) = {
             let mut script = self.script();
             script.calls.push("apply");
+            script.begun.extend(context.begun.clone());
             (script.apply.pop_front(), script.lines.clone(), script.hangs)
         };
         for line in lines {
@@ -507,15 +522,20 @@ impl Provisioner for Scripted {
         }
     }
 
-    async fn destroy(&self, _: &Job, _: &Context) -> Outcome {
+    async fn destroy(&self, _: &Job, context: &Context) -> Outcome {
         let mut script = self.script();
         script.calls.push("destroy");
+        script.begun.extend(context.begun.clone());
         script.destroy.pop_front().unwrap_or(Outcome::Done(Object::new()))
     }
 
     async fn stop(&self, _: &Job, _: &Context) -> Outcome {
         self.script().calls.push("stop");
         Outcome::Done(Object::new())
+    }
+
+    fn works_elsewhere(&self) -> bool {
+        self.script().away
     }
 }
 

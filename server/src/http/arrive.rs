@@ -21,7 +21,7 @@ use futures_util::StreamExt;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use portal::{
     Caller,
-    service::{Arrival, Event},
+    service::{Arrival, Delivery, Event},
 };
 use std::time::Duration;
 use tracing::Instrument;
@@ -117,6 +117,30 @@ impl FromRequest<AppState> for Delivered {
         let headers = parts.headers.iter();
         let headers = headers.map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()));
         Ok(Self(Event { headers: headers.collect(), body, address: auth::peer(&parts) }))
+    }
+}
+
+/// A call that its signature speaks for: nobody needs to have logged in. Its bytes are kept as they came.
+#[derive(Debug)]
+pub(crate) struct Signed(pub(crate) Delivery);
+
+impl FromRequest<AppState> for Signed {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, _: &AppState) -> Result<Self> {
+        let (parts, body) = request.into_parts();
+        let body = whole(body).await?;
+        must_be_json(&parts.headers, JSON)?;
+        let all = |name: &str| {
+            parts.headers.get_all(name).iter().map(|value| value.as_bytes().to_vec()).collect::<Vec<_>>()
+        };
+        Ok(Self(Delivery {
+            ids: all("webhook-id"),
+            timestamps: all("webhook-timestamp"),
+            signatures: all("webhook-signature"),
+            body,
+            from: auth::peer(&parts),
+        }))
     }
 }
 

@@ -14,6 +14,7 @@ mod concurrent;
 mod create;
 mod dry_run;
 mod duplicates;
+mod elsewhere;
 mod events;
 mod forms;
 mod guard;

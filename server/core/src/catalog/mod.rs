@@ -7,6 +7,7 @@ mod action;
 mod composite;
 mod mapping;
 mod offering;
+mod outside;
 mod sample;
 mod schema;
 mod schema_check;

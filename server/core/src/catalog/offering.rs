@@ -1,7 +1,9 @@
 //! One offering: what `offering.yaml` says, read and checked as a whole.
 
 use super::{
-    Action, Composite, Mistake, OFFERING_FILE, ParameterSchema, action, composite, schema_check,
+    Action, Composite, Mistake, OFFERING_FILE, ParameterSchema, action, composite,
+    outside::{self, Does},
+    schema_check,
     sheet::{Members, Sheet},
     yaml::{self, Kind, Node, Place},
 };
@@ -9,6 +11,8 @@ use crate::provisioner::{
     Provisioner,
     exec::{Exec, PARAMETER, Site, variable},
     fake::Fake,
+    http::{self, Http},
+    kestra::{self, Kestra},
     steps::Steps,
 };
 use domain::{
@@ -206,10 +210,13 @@ fn read(
     if let Some(composite) = &composite {
         of_steps(sheet, &top, &mut outputs, composite);
     }
-    let provisioner = provisioner(sheet, &top, folder);
+    let does = Does { updates, actions: actions.keys().map(Name::as_str).collect(), timeout: guard.timeout };
+    let provisioner = provisioner(sheet, &top, folder, &does);
     let id = name.ok()?;
     let provisioner: Arc<dyn Provisioner> = match provisioner? {
         Means::Fake => Arc::new(Fake::default()),
+        Means::Http(plan) => Arc::new(Http::new(*plan)),
+        Means::Kestra(plan) => Arc::new(Kestra::new(*plan)),
         Means::Exec { folder, program } => {
             Arc::new(Exec::new(site, &id, folder, program, guard.timeout, outputs.secret.clone()))
         }
@@ -289,7 +296,12 @@ fn guard(sheet: &mut Sheet, top: &Members<'_>) -> Guard {
     guard
 }
 
-fn span(sheet: &mut Sheet, members: &Members<'_>, name: &str, longest: Duration) -> Option<Duration> {
+pub(super) fn span(
+    sheet: &mut Sheet,
+    members: &Members<'_>,
+    name: &str,
+    longest: Duration,
+) -> Option<Duration> {
     let node = members.get(name)?;
     let span = match &node.kind {
         Kind::Text(text) => duration(text),
@@ -425,10 +437,12 @@ fn variables(sheet: &mut Sheet, node: &Node, schema: &Value, prefix: &str) {
 enum Means {
     Steps,
     Fake,
+    Http(Box<http::plan::Plan>),
+    Kestra(Box<kestra::Plan>),
     Exec { folder: PathBuf, program: PathBuf },
 }
 
-fn provisioner(sheet: &mut Sheet, top: &Members<'_>, folder: &Path) -> Option<Means> {
+fn provisioner(sheet: &mut Sheet, top: &Members<'_>, folder: &Path, does: &Does<'_>) -> Option<Means> {
     if top.get("steps").is_some() {
         if let Some(node) = top.get("provisioner") {
             sheet.note(node.place, "an offering has either \"steps\" or a \"provisioner\"");
@@ -436,9 +450,10 @@ fn provisioner(sheet: &mut Sheet, top: &Members<'_>, folder: &Path) -> Option<Me
         return Some(Means::Steps);
     }
     let node = sheet.needed(top, "provisioner")?;
-    let members = sheet.members(node, "provisioner", &["exec", "fake"]);
-    match (members.get("exec"), members.get("fake")) {
-        (Some(exec), None) => {
+    let members = sheet.members(node, "provisioner", &["exec", "http", "kestra", "fake"]);
+    let means = [members.get("exec"), members.get("http"), members.get("kestra"), members.get("fake")];
+    match means {
+        [Some(exec), None, None, None] => {
             let members = sheet.members(exec, "exec", &["program"]);
             let program = sheet.needed(&members, "program")?;
             let text = sheet.text(program, "program", 1000)?;
@@ -450,7 +465,11 @@ fn provisioner(sheet: &mut Sheet, top: &Members<'_>, folder: &Path) -> Option<Me
                 }
             }
         }
-        (None, Some(fake)) => {
+        [None, Some(http), None, None] => outside::http(sheet, http, does).map(Box::new).map(Means::Http),
+        [None, None, Some(kestra), None] => {
+            outside::kestra(sheet, kestra, does).map(Box::new).map(Means::Kestra)
+        }
+        [None, None, None, Some(fake)] => {
             sheet.members(fake, "fake", &[]);
             Some(Means::Fake)
         }
@@ -458,7 +477,7 @@ fn provisioner(sheet: &mut Sheet, top: &Members<'_>, folder: &Path) -> Option<Me
             if matches!(node.kind, Kind::Map(_)) {
                 sheet.note(
                     node.place,
-                    "\"provisioner\" must have exactly one of exec and fake (which is for tests)",
+                    "\"provisioner\" must have exactly one of exec, http, kestra and fake (which is for tests)",
                 );
             }
             None

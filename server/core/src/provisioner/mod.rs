@@ -4,11 +4,18 @@
 pub mod exec;
 pub mod fake;
 pub mod guard_process;
+pub mod http;
+pub mod kestra;
+pub mod named_secrets;
 pub(crate) mod steps;
 
+use crate::{outbound::Outbound, signature::SharedSecret};
 use async_trait::async_trait;
 use domain::{id::RequestId, name::Name, view::Object};
-use std::time::Duration;
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -60,6 +67,44 @@ impl std::fmt::Debug for Job {
     }
 }
 
+/// What is done elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// What the request asks for.
+    Apply,
+    /// Taking an update back.
+    Undo,
+    /// Removing the thing.
+    Destroy,
+}
+
+impl Work {
+    /// The word by which it is kept.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Apply => "apply",
+            Self::Undo => "undo",
+            Self::Destroy => "destroy",
+        }
+    }
+}
+
+/// What was begun elsewhere for a job, or is about to be: how the other side reports on it, and what was noted of it.
+#[derive(Debug, Clone)]
+pub struct Begun {
+    /// What is done there.
+    pub work: Work,
+    /// The address for reports.
+    pub callback: String,
+    /// What reports are signed with.
+    pub secret: SharedSecret,
+    /// What the provisioner noted when it began.
+    pub note: Object,
+    /// Whether nobody can have been asked to begin it before.
+    pub fresh: bool,
+}
+
 /// What a provisioner is given besides its job.
 #[derive(Debug)]
 pub struct Context {
@@ -67,6 +112,37 @@ pub struct Context {
     pub stop: CancellationToken,
     /// Takes log lines as they come; bounded, so a program that writes faster than they can be kept waits.
     pub log: mpsc::Sender<String>,
+    /// Makes calls to the outside, for who works there.
+    pub outbound: Option<Outbound>,
+    /// What was begun elsewhere, for who works there.
+    pub begun: Option<Begun>,
+    noted: Mutex<Option<Object>>,
+}
+
+impl Context {
+    /// What every provisioner needs.
+    #[must_use]
+    pub fn new(stop: CancellationToken, log: mpsc::Sender<String>) -> Self {
+        Self { stop, log, outbound: None, begun: None, noted: Mutex::default() }
+    }
+
+    /// What was noted of the work elsewhere.
+    #[must_use]
+    pub fn note(&self) -> Object {
+        let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        noted.or_else(|| self.begun.as_ref().map(|begun| begun.note.clone())).unwrap_or_default()
+    }
+
+    /// Notes something of the work elsewhere, instead of what was noted before: an address to ask at, an ID. It is kept
+    /// with the answer that the work is in progress.
+    pub fn set_note(&self, note: Object) {
+        *self.noted.lock().unwrap_or_else(PoisonError::into_inner) = Some(note);
+    }
+
+    /// What was noted anew, if anything.
+    pub(crate) fn noted(self) -> Option<Object> {
+        self.noted.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Work that goes on elsewhere, as by another service or by requests of the portal's own.
@@ -91,6 +167,8 @@ pub enum Observation {
     Before(Object),
     /// What the job asks for goes on elsewhere, and is not at its end.
     InProgress(Elsewhere),
+    /// What the job asks for was tried elsewhere and came to nothing, for this reason.
+    CameToNothing(String),
     /// Something of that name is there, but `made_by` did not make it.
     Foreign,
     /// It cannot be told at present.
@@ -129,6 +207,16 @@ pub trait Provisioner: Send + Sync + std::fmt::Debug {
     async fn stop(&self, _: &Job, _: &Context) -> Outcome {
         Outcome::Done(Object::new())
     }
+    /// Whether what it begins may go on elsewhere. Then what it is given tells how the other side reports on it, which is
+    /// kept before it is asked to begin.
+    fn works_elsewhere(&self) -> bool {
+        false
+    }
+    /// Secrets that sign reports as well as each errand's own: those that the offering shares with the other side. Two
+    /// while they are exchanged.
+    fn shared_secrets(&self) -> Vec<SharedSecret> {
+        Vec::new()
+    }
 }
 
 #[cfg(test)]
@@ -164,7 +252,7 @@ pub(crate) mod tests {
     /// A context, and where its log lines arrive.
     pub(crate) fn context() -> (Context, mpsc::Receiver<String>) {
         let (log, lines) = mpsc::channel(10_000);
-        (Context { stop: CancellationToken::new(), log }, lines)
+        (Context::new(CancellationToken::new(), log), lines)
     }
 
     /// A script that stands in for the guard binary: it takes the job's line and hands it to the program.

@@ -1,5 +1,6 @@
 //! The service: one file a use case, each in the order of authorise, check, guard, write.
 
+mod callbacks;
 mod change;
 mod children;
 mod create;
@@ -16,6 +17,7 @@ mod read;
 mod tests;
 mod tokens;
 
+pub use callbacks::Delivery;
 pub use change::Target;
 pub(crate) use children::Asking;
 pub use duplicates::DuplicatesQuery;
@@ -69,6 +71,8 @@ pub struct Parts {
     pub ids: Arc<dyn Ids>,
     /// The way to the outside.
     pub outbound: Outbound,
+    /// Where others reach the portal: `http://` or `https://`, a host and perhaps a port.
+    pub public_url: String,
     /// How it runs.
     pub settings: Settings,
 }
@@ -85,6 +89,7 @@ pub(crate) struct Inner {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn Ids>,
     pub(crate) outbound: Outbound,
+    pub(crate) public_url: String,
     pub(crate) settings: Settings,
     throttle: Throttle,
     settled: Settled,
@@ -135,7 +140,7 @@ pub enum OpenError {
 impl Portal {
     /// Opens the portal on its parts.
     pub async fn open(parts: Parts) -> Result<Self, OpenError> {
-        let Parts { store, catalog, keys, clock, ids, outbound, settings } = parts;
+        let Parts { store, catalog, keys, clock, ids, outbound, public_url, settings } = parts;
         settings.guard.check().map_err(OpenError::Settings)?;
         keys::check(&keys, store.as_ref()).await?;
         for offering in catalog.iter() {
@@ -156,6 +161,7 @@ impl Portal {
             clock,
             ids,
             outbound,
+            public_url,
             settings,
             throttle: Throttle::default(),
             settled: Settled::default(),

@@ -1,6 +1,7 @@
 //! The guard's promises, kept over a real database through the portal's own door.
 
 mod broken;
+mod callbacks;
 mod catalog_change;
 mod changes;
 mod dry_run;

@@ -1,8 +1,19 @@
-//! Work that goes on elsewhere, and how a run waits for it without anybody holding it.
+//! Work that goes on elsewhere: how a run waits for it without anybody holding it, what is kept of it, and what the
+//! other side reports.
+//!
+//! An errand is what one attempt of a request has begun elsewhere. It is kept before the call that begins it, so that a
+//! report that overtakes the answer of that call finds it. A report is taken in once, by its source and the ID that the
+//! source gave it, in the same transaction as its effect.
 
 use super::{Held, Hold, Intent, StoreResult};
+use crate::provisioner::Work;
 use async_trait::async_trait;
-use domain::{id::RequestId, time::Moment, view::EventEntry};
+use domain::{
+    callback::{Heard, OrphanView, Progress},
+    id::{ErrandId, RequestId},
+    time::Moment,
+    view::EventEntry,
+};
 use std::time::Duration;
 
 /// How a run waits for work that goes on elsewhere.
@@ -16,6 +27,70 @@ pub struct Waiting {
     pub turned: Option<(Intent, Option<String>)>,
     /// What is written into the history.
     pub entry: Option<EventEntry>,
+    /// What is noted of an errand, sealed.
+    pub note: Option<(ErrandId, Vec<u8>)>,
+}
+
+/// What is kept of something that was begun elsewhere.
+#[derive(Debug, Clone)]
+pub struct Errand {
+    /// Its ID, which is that of the callback by which it is reported on.
+    pub id: ErrandId,
+    /// The request.
+    pub request: RequestId,
+    /// The attempt that began it.
+    pub attempt: u32,
+    /// What is done.
+    pub work: Work,
+    /// The secret that the other side signs its reports with, sealed.
+    pub secret: Vec<u8>,
+    /// What was noted of it, sealed.
+    pub note: Option<Vec<u8>>,
+    /// What was last reported, with outputs or a reason, sealed.
+    pub reported: Option<(Progress, Option<Vec<u8>>)>,
+}
+
+/// A report, known to be genuine.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// What it reports on.
+    pub errand: ErrandId,
+    /// The ID that its source gave it.
+    pub event: String,
+    /// A keyed hash of its bytes.
+    pub body_hash: [u8; 32],
+    /// Its place among the reports on the errand.
+    pub sequence: i64,
+    /// Whether it says of itself that it belongs to an earlier attempt.
+    pub earlier: bool,
+    /// How far the work has come.
+    pub progress: Progress,
+    /// What it adds to the history, if it counts.
+    pub entries: Vec<EventEntry>,
+    /// Outputs or a reason, sealed.
+    pub outcome: Option<Vec<u8>>,
+    /// When it came.
+    pub at: Moment,
+}
+
+/// What became of a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Taken {
+    /// It was taken in now, or (`again`) before, when this became of it.
+    In {
+        /// What became of it the first time.
+        heard: Heard,
+        /// When that was.
+        at: Moment,
+        /// Whether this is a repeat.
+        again: bool,
+    },
+    /// Another report of this ID was taken in before; that this one was refused is recorded.
+    Reused,
+    /// The errand has had as many reports as are kept.
+    Full,
+    /// There is no such errand.
+    Missing,
 }
 
 /// What is kept of work that goes on elsewhere.
@@ -27,4 +102,19 @@ pub trait Errands {
     /// Makes the run of a request due, if there is one: there may be news. One that somebody works on is due as soon as it
     /// is given back.
     async fn wake(&self, request: RequestId, now: Moment) -> StoreResult<()>;
+
+    /// Keeps an errand of the attempt that is held, unless there is one for this work; the one that is kept. Nothing where
+    /// the hold was lost.
+    async fn begin_errand(&self, hold: Hold, errand: Errand, now: Moment) -> StoreResult<Option<Errand>>;
+    /// The errands of one attempt.
+    async fn errands_of(&self, request: RequestId, attempt: u32) -> StoreResult<Vec<Errand>>;
+    /// One errand.
+    async fn errand(&self, id: ErrandId) -> StoreResult<Option<Errand>>;
+    /// Takes a report in, with its effect, once.
+    async fn report(&self, report: Report) -> StoreResult<Taken>;
+    /// Removes up to `limit` errands, with the reports on them, that were begun a retention ago and whose requests ended a
+    /// retention ago; how many.
+    async fn sweep_errands(&self, now: Moment, retention: Duration, limit: u32) -> StoreResult<u64>;
+    /// What succeeded elsewhere after its request had come to another end, newest first, at most `limit`, after a place.
+    async fn orphans(&self, after: Option<(Moment, ErrandId)>, limit: u32) -> StoreResult<Vec<OrphanView>>;
 }

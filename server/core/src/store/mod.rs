@@ -21,7 +21,7 @@ mod second_look;
 pub mod sqlite;
 
 pub use change::{Delta, NewChange, Plan, Planned};
-pub use errands::{Errands, Waiting};
+pub use errands::{Errand, Errands, Report, Taken, Waiting};
 pub use failure::{StoreError, StoreResult};
 pub use families::{Families, StepRequest};
 pub use hooks::{Delivery, HookEffect, HookSeal, Hooks, MOST_HOOKS, SealedSecret, StoredHook};

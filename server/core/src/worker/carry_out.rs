@@ -3,7 +3,7 @@
 use super::{
     change::DELETED,
     composite::Family,
-    elsewhere::{Turned, towards},
+    elsewhere::{Away, Turned, towards},
     lease::Lease,
 };
 use crate::{
@@ -54,7 +54,7 @@ pub(super) async fn carry_out(portal: Arc<Inner>, run: Run, taken: Instant, shut
     let hold = run.hold();
     let lease = Lease::keep(Arc::clone(&portal), hold, taken, &shutdown);
     let written = if let Some(offering) = portal.catalog.get(&run.request.view.offering) {
-        let attempt = Attempt { portal: &portal, run: &run, offering, lease: &lease };
+        let attempt = Attempt { portal: &portal, run: &run, offering, lease: &lease, away: Away::default() };
         attempt.carry_out(&shutdown).await
     } else {
         let reason = "The offering is missing from the catalog, so nobody can look at what was begun.";
@@ -78,6 +78,7 @@ pub(super) struct Attempt<'a> {
     pub(super) run: &'a Run,
     pub(super) offering: &'a Offering,
     pub(super) lease: &'a Lease,
+    pub(super) away: Away,
 }
 
 impl Attempt<'_> {
@@ -86,7 +87,24 @@ impl Attempt<'_> {
     }
 
     async fn carry_out(&self, shutdown: &CancellationToken) -> Result<Held, StoreError> {
-        let mut verdict = self.do_what_is_meant(self.run.intent).await?;
+        // What was reported of its end needs no look.
+        let reported = if self.run.touched { self.by_report().await? } else { None };
+        let known = reported.is_some();
+        let mut verdict = match reported {
+            Some(verdict) => verdict,
+            None => self.do_what_is_meant(self.run.intent).await?,
+        };
+        let open = matches!(
+            verdict,
+            Verdict::Again(_) | Verdict::LookAgain(_) | Verdict::Unknown(_) | Verdict::Waits(_, None)
+        );
+        // A report may have overtaken the answer of the call that it is about.
+        if open
+            && !known
+            && let Some(reported) = self.by_report().await?
+        {
+            verdict = reported;
+        }
         if matches!(verdict, Verdict::Stopped) && !self.lease.is_lost() {
             if shutdown.is_cancelled() {
                 let entry = EventEntry::Step { step: "stop".into(), detail: "the portal shuts down".into() };
@@ -125,7 +143,11 @@ impl Attempt<'_> {
     }
 
     /// Leaves nothing of what was begun; or finds that it is done and cannot be taken back.
-    async fn take_back(&self, state: RequestState, reason: Option<String>) -> Result<Verdict, StoreError> {
+    pub(super) async fn take_back(
+        &self,
+        state: RequestState,
+        reason: Option<String>,
+    ) -> Result<Verdict, StoreError> {
         if let Some(composite) = &self.offering.composite {
             return Family::of(self, composite).await?.take_back(state, reason).await;
         }
@@ -148,6 +170,7 @@ impl Attempt<'_> {
                     Verdict::There(Object::new())
                 }
                 Observation::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),
+                Observation::CameToNothing(why) => Verdict::Unknown(why),
                 Observation::Absent | Observation::Before(_) => {
                     Verdict::Unknown("There is nothing to adopt.".into())
                 }
@@ -165,6 +188,7 @@ impl Attempt<'_> {
                 Observation::Ours(outputs) => return Ok(Verdict::There(outputs)),
                 Observation::Absent | Observation::Before(_) => {}
                 Observation::InProgress(elsewhere) => return Ok(Verdict::Waits(elsewhere, None)),
+                Observation::CameToNothing(why) => return self.undo(RequestState::Failed, Some(why)).await,
                 Observation::Foreign => return Ok(foreign()),
                 Observation::CannotTell(why) => return Ok(Verdict::LookAgain(why)),
             }
@@ -190,6 +214,7 @@ impl Attempt<'_> {
                 Ok(match self.observe().await? {
                     Observation::Ours(outputs) => Verdict::There(outputs),
                     Observation::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),
+                    Observation::CameToNothing(why) => self.undo(RequestState::Failed, Some(why)).await?,
                     Observation::Absent | Observation::Before(_) => Verdict::Again(why),
                     Observation::Foreign => foreign(),
                     Observation::CannotTell(why) => Verdict::LookAgain(why),
@@ -207,7 +232,11 @@ impl Attempt<'_> {
         match self.observe_stopped().await? {
             Observation::Absent | Observation::Foreign => return Ok(Verdict::Gone(state, reason)),
             Observation::InProgress(elsewhere) => return Ok(Verdict::Waits(elsewhere, turned)),
-            Observation::Ours(_) | Observation::Before(_) | Observation::CannotTell(_) => {}
+            // What came to nothing may have left something.
+            Observation::Ours(_)
+            | Observation::Before(_)
+            | Observation::CameToNothing(_)
+            | Observation::CannotTell(_) => {}
         }
         if self.mark("destroy").await? == Held::Lost {
             return Ok(Verdict::Stopped);
@@ -228,6 +257,7 @@ impl Attempt<'_> {
     }
 
     pub(super) async fn observe(&self) -> Result<Observation, StoreError> {
+        self.recall().await?;
         let seen = self
             .call_to_the_end(async |job, context| self.offering.provisioner.observe(job, context).await)
             .await;
@@ -237,6 +267,7 @@ impl Attempt<'_> {
             Observation::Ours(_) if self.kind() != Kind::Create => "it is there, and this is done".to_owned(),
             Observation::Ours(_) => "it is there, made by this request".to_owned(),
             Observation::Before(_) => "it is there, and this is not done".to_owned(),
+            Observation::CameToNothing(why) => format!("it came to nothing: {why}"),
             // Said once, by whoever waits for it.
             Observation::InProgress(_) => return Ok(seen),
             Observation::Foreign => "something of this name is there, made by somebody else".to_owned(),
@@ -253,6 +284,9 @@ impl Attempt<'_> {
 
     /// The recovery point before something outside may change.
     pub(super) async fn mark(&self, step: &str) -> Result<Held, StoreError> {
+        if !self.begin(step).await? {
+            return Ok(Held::Lost);
+        }
         let entry = EventEntry::Step { step: step.to_owned(), detail: "begun".into() };
         self.portal.store.note(self.hold(), vec![entry], true, self.portal.clock.now()).await
     }
@@ -296,9 +330,11 @@ impl Attempt<'_> {
     ) -> T {
         let (log, lines) = mpsc::channel(LINES_WAITING);
         let writing = self.write_lines(lines);
-        let context = Context { stop, log };
+        let mut context = Context::new(stop, log);
+        self.equip(&mut context);
         let answer = ask(job, &context).await;
-        drop(context);
+        // With it the log ends.
+        self.remember(context.noted());
         if let Err(error) = writing.await {
             tracing::warn!(%error, "log lines of a run were not written");
         }

@@ -33,6 +33,7 @@ impl Attempt<'_> {
                     Verdict::There(Object::new())
                 }
                 Observation::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),
+                Observation::CameToNothing(why) => Verdict::Unknown(why),
                 Observation::Before(_) => {
                     Verdict::Unknown("It is not done, so there is nothing to adopt.".into())
                 }
@@ -79,6 +80,9 @@ impl Attempt<'_> {
         Ok(match self.observe().await? {
             Observation::Ours(outputs) => Some(Verdict::There(outputs)),
             Observation::InProgress(elsewhere) => Some(Verdict::Waits(elsewhere, None)),
+            Observation::CameToNothing(why) => {
+                Some(self.withdraw(RequestState::Failed, Some(why), true).await?)
+            }
             Observation::Before(_) => doubt.map(Verdict::Again),
             Observation::Absent => Some(Verdict::Gone(RequestState::Failed, Some(NOT_THERE.into()))),
             Observation::Foreign => Some(Verdict::Gone(RequestState::Failed, Some(FOREIGN.into()))),
@@ -106,16 +110,17 @@ impl Attempt<'_> {
                 Observation::Ours(outputs) => Verdict::There(outputs),
                 Observation::InProgress(elsewhere) => Verdict::Waits(elsewhere, turned),
                 Observation::CannotTell(why) => Verdict::LookAgain(why),
-                Observation::Before(_) | Observation::Absent | Observation::Foreign => {
-                    Verdict::Gone(state, reason)
-                }
+                Observation::Before(_)
+                | Observation::CameToNothing(_)
+                | Observation::Absent
+                | Observation::Foreign => Verdict::Gone(state, reason),
             });
         }
         match seen {
             Observation::CannotTell(why) => return Ok(Verdict::LookAgain(why)),
             Observation::InProgress(elsewhere) => return Ok(Verdict::Waits(elsewhere, turned)),
             // What is not done may still stand half-way.
-            Observation::Ours(_) | Observation::Before(_) => {}
+            Observation::Ours(_) | Observation::Before(_) | Observation::CameToNothing(_) => {}
             Observation::Absent | Observation::Foreign => return Ok(Verdict::Gone(state, reason)),
         }
         if self.mark("undo").await? == Held::Lost {
@@ -160,7 +165,7 @@ impl Attempt<'_> {
                     self.step("adopt", &format!("taken as gone without a look: {why}")).await?;
                     Verdict::There(Object::new())
                 }
-                Observation::Ours(_) | Observation::Before(_) => {
+                Observation::Ours(_) | Observation::Before(_) | Observation::CameToNothing(_) => {
                     Verdict::Unknown("It is still there, so its end cannot be adopted.".into())
                 }
             }),
@@ -173,6 +178,9 @@ impl Attempt<'_> {
                 Observation::Absent | Observation::Foreign => return Ok(Verdict::There(Object::new())),
                 Observation::InProgress(elsewhere) => return Ok(Verdict::Waits(elsewhere, None)),
                 Observation::Ours(_) | Observation::Before(_) => {}
+                Observation::CameToNothing(why) => {
+                    return Ok(Verdict::Gone(RequestState::Failed, Some(why)));
+                }
                 Observation::CannotTell(why) => return Ok(Verdict::LookAgain(why)),
             }
         }
@@ -198,6 +206,7 @@ impl Attempt<'_> {
                     Observation::Absent | Observation::Foreign => Verdict::There(Object::new()),
                     Observation::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),
                     Observation::Ours(_) | Observation::Before(_) => Verdict::Again(why),
+                    Observation::CameToNothing(why) => Verdict::Gone(RequestState::Failed, Some(why)),
                     Observation::CannotTell(why) => Verdict::LookAgain(why),
                 }
             }
@@ -209,7 +218,9 @@ impl Attempt<'_> {
         Ok(match self.observe().await? {
             Observation::Absent | Observation::Foreign => Verdict::There(Object::new()),
             Observation::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),
-            Observation::Ours(_) | Observation::Before(_) => Verdict::Gone(RequestState::Failed, Some(why)),
+            Observation::Ours(_) | Observation::Before(_) | Observation::CameToNothing(_) => {
+                Verdict::Gone(RequestState::Failed, Some(why))
+            }
             Observation::CannotTell(_) => Verdict::Unknown(why),
         })
     }

@@ -1,15 +1,28 @@
 //! Waiting for work that goes on elsewhere, without a worker being held up by it.
 //!
+//! What is begun elsewhere is kept as an errand before the call that begins it, so that a report on it that is quicker than
+//! that call's answer is known to belong to it. What was reported of the end counts before any look.
+//!
 //! The run is given back with the time of the next look. Who takes it then looks first, as after any doubt. What is to be
 //! taken back is stopped before; where that takes time as well, the run keeps what it is turned to.
 
-use super::carry_out::{Attempt, cut};
+use super::carry_out::{Attempt, Verdict, cut};
 use crate::{
-    provisioner::{Elsewhere, Observation, Outcome},
-    store::{Ending, Held, Intent, StoreError, Waiting},
+    Error,
+    provisioner::{Begun, Context, Elsewhere, Observation, Outcome, Work},
+    store::{Ending, Errand, Held, Intent, StoreError, Waiting},
 };
-use domain::{state::RequestState, view::EventEntry};
-use std::time::Duration;
+use domain::{
+    action::Kind,
+    callback::Progress,
+    id::ErrandId,
+    state::RequestState,
+    view::{EventEntry, Object},
+};
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 /// The bounds of the time between two looks.
 const SHORTEST_LOOK: Duration = Duration::from_millis(100);
@@ -27,7 +40,145 @@ pub(super) fn towards(state: RequestState, reason: Option<&str>) -> Turned {
     }
 }
 
+/// What this hold knows of the work elsewhere.
+#[derive(Debug, Default)]
+pub(super) struct Away {
+    begun: Mutex<Option<(ErrandId, Begun)>>,
+    /// Whether the note is not kept yet.
+    noted: Mutex<bool>,
+}
+
+impl Away {
+    fn begun(&self) -> MutexGuard<'_, Option<(ErrandId, Begun)>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn noted(&self) -> MutexGuard<'_, bool> {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn corrupt(error: &Error) -> StoreError {
+    StoreError::Corrupt(error.context.clone().unwrap_or_else(|| error.to_string()))
+}
+
 impl Attempt<'_> {
+    /// Keeps what is about to be begun elsewhere; whether the hold still holds.
+    pub(super) async fn begin(&self, step: &str) -> Result<bool, StoreError> {
+        let works_elsewhere = self.offering.provisioner.works_elsewhere();
+        let work = [Work::Apply, Work::Undo, Work::Destroy].into_iter().find(|work| work.as_str() == step);
+        let (true, Some(work)) = (works_elsewhere, work) else { return Ok(true) };
+        let now = self.portal.clock.now();
+        let id = ErrandId(self.portal.ids.uuid(now));
+        let secret = self.portal.new_errand_secret(id).map_err(|error| corrupt(&error))?;
+        let hold = self.hold();
+        let (request, attempt) = (hold.request, hold.attempt);
+        let errand = Errand { id, request, attempt, work, secret, note: None, reported: None };
+        let Some(errand) = self.portal.store.begin_errand(hold, errand, now).await? else {
+            return Ok(false);
+        };
+        self.know(&errand, errand.id == id)?;
+        Ok(true)
+    }
+
+    /// Finds what an earlier hold began, unless this one knows already.
+    pub(super) async fn recall(&self) -> Result<(), StoreError> {
+        if !self.offering.provisioner.works_elsewhere() || self.away.begun().is_some() {
+            return Ok(());
+        }
+        let back = matches!(self.run.intent, Intent::Cancel | Intent::Abandon);
+        let mut errands = self.errands().await?;
+        // What takes back comes after what it takes back.
+        errands.sort_by_key(|errand| (errand.work == Work::Apply) == (back || self.kind() == Kind::Delete));
+        match errands.first() {
+            Some(errand) => self.know(errand, false),
+            None => Ok(()),
+        }
+    }
+
+    async fn errands(&self) -> Result<Vec<Errand>, StoreError> {
+        let hold = self.hold();
+        self.portal.store.errands_of(hold.request, hold.attempt).await
+    }
+
+    fn know(&self, errand: &Errand, fresh: bool) -> Result<(), StoreError> {
+        let secret = self.portal.errand_secret(errand).map_err(|error| corrupt(&error))?;
+        let note = match &errand.note {
+            None => Object::new(),
+            Some(sealed) => {
+                self.portal.open_errand(errand.id, "note", sealed).map_err(|error| corrupt(&error))?
+            }
+        };
+        let callback = self.portal.callback_url(errand.id);
+        *self.away.begun() = Some((errand.id, Begun { work: errand.work, callback, secret, note, fresh }));
+        Ok(())
+    }
+
+    /// Gives a provisioner what it needs to work elsewhere.
+    pub(super) fn equip(&self, context: &mut Context) {
+        if self.offering.provisioner.works_elsewhere() {
+            context.outbound = Some(self.portal.outbound.clone());
+            context.begun = self.away.begun().as_ref().map(|(_, begun)| begun.clone());
+        }
+    }
+
+    /// Takes over what a provisioner noted.
+    pub(super) fn remember(&self, note: Option<Object>) {
+        if let (Some(note), Some((_, begun))) = (note, self.away.begun().as_mut()) {
+            begun.note = note;
+            *self.away.noted() = true;
+        }
+    }
+
+    /// What the other side has reported of the end of what is meant, if anything.
+    pub(super) async fn by_report(&self) -> Result<Option<Verdict>, StoreError> {
+        if !self.offering.provisioner.works_elsewhere() {
+            return Ok(None);
+        }
+        let back = matches!(self.run.intent, Intent::Cancel | Intent::Abandon);
+        let work = match (self.kind(), back) {
+            (Kind::Delete, _) | (Kind::Create, true) => Work::Destroy,
+            (Kind::Update, true) => Work::Undo,
+            (Kind::Action, true) => return Ok(None),
+            (_, false) => Work::Apply,
+        };
+        let errands = self.errands().await?;
+        let Some(errand) = errands.iter().find(|errand| errand.work == work) else { return Ok(None) };
+        let Some((progress, sealed)) = &errand.reported else { return Ok(None) };
+        if !progress.is_final() || (*progress == Progress::Failed && self.run.intent == Intent::Adopt) {
+            return Ok(None);
+        }
+        let said = match sealed {
+            Some(sealed) => self.portal.open_errand(errand.id, "report", sealed).map_err(|e| corrupt(&e))?,
+            None => Object::new(),
+        };
+        self.step("report", progress.as_str()).await?;
+        if *progress == Progress::Succeeded {
+            return Ok(Some(match (work, self.run.intent) {
+                (Work::Apply, _) => Verdict::There(said),
+                (Work::Destroy, _) if self.kind() == Kind::Delete => Verdict::There(Object::new()),
+                (_, Intent::Abandon) => Verdict::Gone(RequestState::Failed, Some(self.why())),
+                _ => Verdict::Gone(RequestState::Canceled, None),
+            }));
+        }
+        let why = said.get("error").and_then(|why| why.as_str()).unwrap_or("it failed elsewhere").to_owned();
+        Ok(Some(match work {
+            Work::Destroy if self.kind() == Kind::Delete => self.still_there(why).await?,
+            Work::Apply => self.take_back(RequestState::Failed, Some(why)).await?,
+            Work::Undo | Work::Destroy => {
+                Verdict::Unknown(format!("What was begun could not be taken back: {why}"))
+            }
+        }))
+    }
+
+    /// The note that is not kept yet, sealed.
+    fn unkept(&self) -> Result<Option<(ErrandId, Vec<u8>)>, StoreError> {
+        let begun = self.away.begun();
+        let (true, Some((id, begun))) = (*self.away.noted(), begun.as_ref()) else { return Ok(None) };
+        let sealed = self.portal.seal_errand(*id, "note", &begun.note).map_err(|error| corrupt(&error))?;
+        Ok(Some((*id, sealed)))
+    }
+
     /// Why the request is abandoned.
     pub(super) fn why(&self) -> String {
         self.run.why.clone().unwrap_or_else(|| "abandoned".into())
@@ -68,7 +219,8 @@ impl Attempt<'_> {
             .is_none()
             .then(|| EventEntry::Step { step: "wait".into(), detail: cut(&elsewhere.what) });
         let wait = elsewhere.look_again.clamp(SHORTEST_LOOK, LONGEST_LOOK);
-        let waiting = Waiting { meant: self.run.intent, wait, turned, entry };
+        let note = self.unkept()?;
+        let waiting = Waiting { meant: self.run.intent, wait, turned, entry, note };
         self.portal.store.wait_elsewhere(self.hold(), waiting, now).await
     }
 }

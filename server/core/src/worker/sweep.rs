@@ -42,7 +42,8 @@ async fn batch(portal: &Inner) -> bool {
         now.millis().saturating_sub(i64::try_from(DELIVERIES_KEPT.as_millis()).unwrap_or(i64::MAX)),
     );
     let hooks = more("deliveries", store.sweep_hooks(now, before, AT_ONCE).await);
-    retired || removed || sessions || hooks
+    let errands = more("errands", store.sweep_errands(now, guard.retention, AT_ONCE).await);
+    retired || removed || sessions || hooks || errands
 }
 
 /// Whether more waits. What failed is tried again at the next turn, and holds nothing else up.

@@ -76,7 +76,7 @@ async fn a_program_that_runs_too_long_is_ended_and_nobody_can_tell() {
 async fn a_stopped_program_says_so_even_while_nobody_takes_its_log() {
     let place = Place::with("while :; do echo line >&2; done");
     let (stop, (log, _kept)) = (tokio_util::sync::CancellationToken::new(), tokio::sync::mpsc::channel(1));
-    let context = Context { stop: stop.clone(), log };
+    let context = Context::new(stop.clone(), log);
     let stopping = async {
         sleep(Duration::from_millis(200)).await;
         stop.cancel();

@@ -291,6 +291,9 @@ promises! {
     a_worker_that_lost_its_lease_writes_nothing
     a_run_given_back_waits_for_its_time
     a_run_waits_for_work_elsewhere_and_is_woken
+    an_errand_is_kept_once_for_its_work_and_only_by_who_holds_the_run
+    a_report_is_taken_in_once_with_its_effect
+    a_success_after_another_end_is_an_orphan
     a_run_is_turned_unless_somebody_decided_otherwise
     what_was_begun_is_taken_before_what_was_not
     a_failed_create_frees_its_name_and_an_unknown_one_holds_it

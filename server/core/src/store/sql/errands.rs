@@ -1,15 +1,23 @@
-//! Runs that wait for work elsewhere, and what wakes them.
+//! Runs that wait for work elsewhere, what wakes them, and what is kept of that work.
 
 use super::{
-    dialect::{self, Connection, Database, clock},
+    callbacks,
+    dialect::{self, Connection, Database, DbRow, clock},
     exactly_one, lives,
     rows::{self, millis},
     runs,
 };
-use crate::store::{Errands, Held, Hold, StoreResult, Waiting};
+use crate::{
+    provisioner::Work,
+    store::{Errand, Errands, Held, Hold, Report, StoreError, StoreResult, Taken, Waiting},
+};
 use async_trait::async_trait;
-use domain::{id::RequestId, time::Moment};
-use sqlx::AssertSqlSafe;
+use domain::{
+    callback::{OrphanView, Progress},
+    id::{ErrandId, RequestId},
+    time::Moment,
+};
+use sqlx::{AssertSqlSafe, Row};
 use std::time::Duration;
 
 #[async_trait]
@@ -34,6 +42,47 @@ impl Errands for Database {
         .await?;
         self.tell(request);
         Ok(())
+    }
+
+    async fn begin_errand(&self, hold: Hold, errand: Errand, now: Moment) -> StoreResult<Option<Errand>> {
+        self.write((hold, errand, now), |(hold, errand, now), connection| {
+            Box::pin(begin(connection, *hold, errand, *now))
+        })
+        .await
+    }
+
+    async fn errands_of(&self, request: RequestId, attempt: u32) -> StoreResult<Vec<Errand>> {
+        self.read((request, attempt), |(request, attempt), connection| {
+            Box::pin(of_attempt(connection, *request, *attempt))
+        })
+        .await
+    }
+
+    async fn errand(&self, id: ErrandId) -> StoreResult<Option<Errand>> {
+        self.read(id, |id, connection| Box::pin(one(connection, *id))).await
+    }
+
+    async fn report(&self, report: Report) -> StoreResult<Taken> {
+        let (taken, request) =
+            self.write(report, |report, connection| Box::pin(callbacks::report(connection, report))).await?;
+        if let Some(request) = request {
+            self.tell(request);
+        }
+        Ok(taken)
+    }
+
+    async fn sweep_errands(&self, now: Moment, retention: Duration, limit: u32) -> StoreResult<u64> {
+        self.write((now, retention, limit), |(now, retention, limit), connection| {
+            Box::pin(sweep(connection, *now, *retention, *limit))
+        })
+        .await
+    }
+
+    async fn orphans(&self, after: Option<(Moment, ErrandId)>, limit: u32) -> StoreResult<Vec<OrphanView>> {
+        self.read((after, limit), |(after, limit), connection| {
+            Box::pin(callbacks::orphans(connection, after.map(|(at, id)| (at, id.0)), *limit))
+        })
+        .await
     }
 }
 
@@ -65,6 +114,15 @@ async fn wait(connection: &mut Connection, hold: Hold, waiting: &Waiting, now: M
             .await?;
         exactly_one(&done, "run")?;
     }
+    if let Some((errand, note)) = &waiting.note {
+        let done = sqlx::query("UPDATE errand SET note = $1 WHERE id = $2 AND request = $3")
+            .bind(note)
+            .bind(errand.0)
+            .bind(hold.request.0)
+            .execute(&mut *connection)
+            .await?;
+        exactly_one(&done, "errand")?;
+    }
     runs::append(connection, hold.request, hold.attempt, waiting.entry.clone().as_slice(), now).await?;
     Ok(still)
 }
@@ -86,4 +144,114 @@ pub(super) async fn wake(connection: &mut Connection, request: RequestId, now: M
     .execute(connection)
     .await?;
     Ok(())
+}
+
+/// The columns of an errand.
+const ERRAND: &str = "id, request, attempt, operation, secret, note, state, outcome";
+
+pub(super) fn work(word: &str) -> StoreResult<Work> {
+    [Work::Apply, Work::Undo, Work::Destroy]
+        .into_iter()
+        .find(|work| work.as_str() == word)
+        .ok_or_else(|| StoreError::Corrupt(format!("work of an errand: {word}")))
+}
+
+pub(super) fn progress(word: &str) -> StoreResult<Progress> {
+    word.parse().map_err(|error| StoreError::Corrupt(format!("state of an errand: {error}")))
+}
+
+fn of_row(row: &DbRow) -> StoreResult<Errand> {
+    let state: Option<String> = row.try_get("state")?;
+    let reported = match state {
+        Some(state) => Some((progress(&state)?, row.try_get("outcome")?)),
+        None => None,
+    };
+    Ok(Errand {
+        id: ErrandId(row.try_get("id")?),
+        request: RequestId(row.try_get("request")?),
+        attempt: rows::number(row, "attempt")?,
+        work: work(row.try_get("operation")?)?,
+        secret: row.try_get("secret")?,
+        note: row.try_get("note")?,
+        reported,
+    })
+}
+
+/// Keeps an errand, unless there is one for its work; the one that is kept.
+async fn begin(
+    connection: &mut Connection,
+    hold: Hold,
+    errand: &Errand,
+    now: Moment,
+) -> StoreResult<Option<Errand>> {
+    if runs::check(connection, hold).await? == Held::Lost {
+        return Ok(None);
+    }
+    // None is met where an earlier hold kept one.
+    sqlx::query(
+        "INSERT INTO errand (id, request, attempt, operation, secret, created_at) VALUES ($1, $2, $3, $4, $5, $6)
+         ON CONFLICT (request, attempt, operation) DO NOTHING",
+    )
+    .bind(errand.id.0)
+    .bind(hold.request.0)
+    .bind(i64::from(hold.attempt))
+    .bind(errand.work.as_str())
+    .bind(&errand.secret)
+    .bind(now.millis())
+    .execute(&mut *connection)
+    .await?;
+    let text = format!("SELECT {ERRAND} FROM errand WHERE request = $1 AND attempt = $2 AND operation = $3");
+    let row = sqlx::query(AssertSqlSafe(text))
+        .bind(hold.request.0)
+        .bind(i64::from(hold.attempt))
+        .bind(errand.work.as_str())
+        .fetch_one(connection)
+        .await?;
+    of_row(&row).map(Some)
+}
+
+async fn of_attempt(
+    connection: &mut Connection,
+    request: RequestId,
+    attempt: u32,
+) -> StoreResult<Vec<Errand>> {
+    let text = format!("SELECT {ERRAND} FROM errand WHERE request = $1 AND attempt = $2");
+    let found = sqlx::query(AssertSqlSafe(text))
+        .bind(request.0)
+        .bind(i64::from(attempt))
+        .fetch_all(connection)
+        .await?;
+    found.iter().map(of_row).collect()
+}
+
+async fn one(connection: &mut Connection, id: ErrandId) -> StoreResult<Option<Errand>> {
+    let text = format!("SELECT {ERRAND} FROM errand WHERE id = $1");
+    let row = sqlx::query(AssertSqlSafe(text)).bind(id.0).fetch_optional(connection).await?;
+    row.as_ref().map(of_row).transpose()
+}
+
+/// Removes errands whose time is over, with the reports on them; how many.
+async fn sweep(
+    connection: &mut Connection,
+    now: Moment,
+    retention: Duration,
+    limit: u32,
+) -> StoreResult<u64> {
+    // What was begun a retention ago and goes on still is rare, so that few rows are met in vain.
+    let over = sqlx::query(
+        "SELECT errand.id FROM errand JOIN request ON request.id = errand.request
+          WHERE errand.created_at <= $1 AND request.finished_at IS NOT NULL AND request.finished_at <= $1
+          ORDER BY errand.created_at LIMIT $2",
+    )
+    .bind(now.millis().saturating_sub(millis(retention)))
+    .bind(i64::from(limit))
+    .fetch_all(&mut *connection)
+    .await?;
+    for row in &over {
+        let id: uuid::Uuid = row.try_get("id")?;
+        // Another server may sweep the same: what is gone is gone.
+        sqlx::query("DELETE FROM callback WHERE errand = $1").bind(id).execute(&mut *connection).await?;
+        sqlx::query("DELETE FROM errand WHERE id = $1").bind(id).execute(&mut *connection).await?;
+    }
+    Ok(u64::try_from(over.len()).unwrap_or(u64::MAX))
 }

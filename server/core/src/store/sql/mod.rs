@@ -7,6 +7,7 @@
 //! for before its key, after all others of its group; where two groups meet over that, one is decided again.
 
 mod arrivals;
+mod callbacks;
 mod change;
 pub(in crate::store) mod decide;
 mod deliveries;

@@ -25,7 +25,13 @@ pub(super) async fn key_use(connection: &mut Connection) -> StoreResult<BTreeMap
           UNION ALL
          SELECT substr(sealed, 1, 6), count(*) FROM hook_secret GROUP BY substr(sealed, 1, 6)
           UNION ALL
-         SELECT substr(sealed, 1, 6), count(*) FROM delivery GROUP BY substr(sealed, 1, 6)",
+         SELECT substr(sealed, 1, 6), count(*) FROM delivery GROUP BY substr(sealed, 1, 6)
+          UNION ALL
+         SELECT head, count(*) FROM (
+             SELECT substr(secret, 1, 6) AS head FROM errand
+             UNION ALL SELECT substr(note, 1, 6) FROM errand WHERE note IS NOT NULL
+             UNION ALL SELECT substr(outcome, 1, 6) FROM errand WHERE outcome IS NOT NULL) AS errands
+          GROUP BY head",
     )
     .fetch_all(connection)
     .await?;

@@ -129,7 +129,8 @@ async fn news_that_come_while_somebody_works_on_it_are_not_slept_through() {
     let run = house.store.take_run("other", house.portal.now(), LOOK * 6).await.unwrap().unwrap();
     house.store.note(run.hold(), Vec::new(), true, house.portal.now()).await.unwrap();
     house.store.wake(id, house.portal.now()).await.unwrap();
-    let waiting = crate::store::Waiting { meant: run.intent, wait: LOOK * 60, turned: None, entry: None };
+    let waiting =
+        crate::store::Waiting { meant: run.intent, wait: LOOK * 60, turned: None, entry: None, note: None };
     house.store.wait_elsewhere(run.hold(), waiting, house.portal.now()).await.unwrap();
     house.work();
     house.reaches(id, Succeeded).await;

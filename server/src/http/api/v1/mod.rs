@@ -21,6 +21,7 @@ mod get_resource;
 mod list_deliveries;
 mod list_hooks;
 mod list_offerings;
+mod list_orphans;
 mod list_requests;
 mod list_resources;
 mod list_submissions;
@@ -29,6 +30,7 @@ mod list_tokens;
 mod look_up_key;
 mod rehearse_window;
 mod remove_hook;
+mod report_work;
 mod resolve_request;
 mod retry_request;
 mod reveal_secret;
@@ -79,6 +81,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(list_deliveries::list_deliveries))
         .routes(routes!(get_delivery::get_delivery))
         .routes(routes!(deliver_event::deliver_event))
+        .routes(routes!(report_work::report_work))
+        .routes(routes!(list_orphans::list_orphans))
         .routes(routes!(get_me::get_me))
         .routes(routes!(get_guard::get_guard))
         .routes(routes!(get_duplicates::get_duplicates))

@@ -1,0 +1,238 @@
+//! Callbacks: what work that goes on elsewhere reports of itself, and which of several reports counts.
+//!
+//! The rule, in this order: a report of an earlier attempt changes nothing; nor does one with a lower sequence number than
+//! one that counted; nor one after the end that was reported. Of two with the same number the first to arrive counts,
+//! unless only the second brings the end. Nothing changes a request that has ended; a success that comes then is an
+//! orphan, which administrators look at.
+
+use crate::{id::ErrandId, time::Moment, view::RequestView};
+use serde::{Deserialize, Serialize};
+use std::{fmt, str::FromStr};
+
+/// How far the work has come, by a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// It goes on.
+    Running,
+    /// It is done.
+    Succeeded,
+    /// It came to nothing.
+    Failed,
+}
+
+impl Progress {
+    /// The word by which it is kept.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// Whether nothing comes after it.
+    #[must_use]
+    pub fn is_final(self) -> bool {
+        self != Self::Running
+    }
+}
+
+/// The word names no such thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be running, progress, succeeded or failed")]
+pub struct NoProgress;
+
+impl FromStr for Progress {
+    type Err = NoProgress;
+
+    fn from_str(word: &str) -> Result<Self, NoProgress> {
+        match word {
+            "running" | "progress" => Ok(Self::Running),
+            "succeeded" => Ok(Self::Succeeded),
+            "failed" => Ok(Self::Failed),
+            _ => Err(NoProgress),
+        }
+    }
+}
+
+/// What became of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum Heard {
+    /// It counts.
+    #[serde(rename = "applied")]
+    Applied,
+    /// A later report, or one with the same number, had counted before.
+    #[serde(rename = "ignored: older")]
+    Older,
+    /// It belongs to an earlier attempt.
+    #[serde(rename = "ignored: earlier attempt")]
+    EarlierAttempt,
+    /// The end was reported before, or the request has ended.
+    #[serde(rename = "ignored: ended")]
+    Ended,
+    /// A success after the request had come to another end; administrators are told.
+    #[serde(rename = "orphaned")]
+    Orphaned,
+}
+
+impl Heard {
+    /// The words for it, everywhere.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Applied => "applied",
+            Self::Older => "ignored: older",
+            Self::EarlierAttempt => "ignored: earlier attempt",
+            Self::Ended => "ignored: ended",
+            Self::Orphaned => "orphaned",
+        }
+    }
+}
+
+impl fmt::Display for Heard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// These are no words for what became of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no such outcome of a report")]
+pub struct NotHeard;
+
+impl FromStr for Heard {
+    type Err = NotHeard;
+
+    fn from_str(words: &str) -> Result<Self, NotHeard> {
+        [Self::Applied, Self::Older, Self::EarlierAttempt, Self::Ended, Self::Orphaned]
+            .into_iter()
+            .find(|heard| heard.as_str() == words)
+            .ok_or(NotHeard)
+    }
+}
+
+/// What the sender of a report is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct HeardView {
+    /// The report's ID, as its sender made it.
+    pub event: String,
+    /// What became of it the first time it came.
+    pub outcome: Heard,
+    /// When it came the first time.
+    pub received_at: Moment,
+}
+
+/// Something that succeeded elsewhere after its request had come to another end: it may stand, and nobody answers for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct OrphanView {
+    /// The callback that told of it.
+    pub callback: ErrandId,
+    /// The attempt that began it.
+    pub attempt: u32,
+    /// When it told.
+    pub at: Moment,
+    /// The request, as it stands now.
+    pub request: RequestView,
+}
+
+/// What was reported before and counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Before {
+    /// Its sequence number.
+    pub sequence: i64,
+    /// How far it said that the work had come.
+    pub progress: Progress,
+}
+
+/// Where the request stands that a report is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// A later attempt is under way, or was.
+    LaterAttempt,
+    /// It has not ended.
+    Open,
+    /// It succeeded.
+    Succeeded,
+    /// It ended otherwise.
+    EndedOtherwise,
+}
+
+/// Which of the rules meets a report.
+#[must_use]
+pub fn judge(standing: Standing, before: Option<Before>, sequence: i64, progress: Progress) -> Heard {
+    if standing == Standing::LaterAttempt {
+        return Heard::EarlierAttempt;
+    }
+    if let Some(before) = before {
+        if sequence < before.sequence {
+            return Heard::Older;
+        }
+        if before.progress.is_final() {
+            return Heard::Ended;
+        }
+        if sequence == before.sequence && !progress.is_final() {
+            return Heard::Older;
+        }
+    }
+    match standing {
+        Standing::Open | Standing::LaterAttempt => Heard::Applied,
+        Standing::EndedOtherwise if progress == Progress::Succeeded => Heard::Orphaned,
+        Standing::Succeeded | Standing::EndedOtherwise => Heard::Ended,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Progress::{Failed, Running, Succeeded};
+
+    fn before(sequence: i64, progress: Progress) -> Option<Before> {
+        Some(Before { sequence, progress })
+    }
+
+    #[test]
+    fn older_numbers_never_count_and_of_equals_the_first_does_unless_the_second_ends_it() {
+        let open = Standing::Open;
+        let cases = [
+            (None, 1, Running, Heard::Applied),
+            (None, 0, Succeeded, Heard::Applied),
+            (before(3, Running), 1, Running, Heard::Older),
+            (before(3, Running), 2, Succeeded, Heard::Older),
+            (before(3, Running), 3, Running, Heard::Older),
+            (before(3, Running), 3, Succeeded, Heard::Applied),
+            (before(3, Running), 4, Failed, Heard::Applied),
+            (before(3, Succeeded), 3, Failed, Heard::Ended),
+            (before(3, Failed), 3, Succeeded, Heard::Ended),
+            (before(3, Succeeded), 2, Running, Heard::Older),
+            (before(3, Succeeded), 9, Running, Heard::Ended),
+        ];
+        for (before, sequence, progress, heard) in cases {
+            assert_eq!(judge(open, before, sequence, progress), heard, "{before:?} {sequence} {progress:?}");
+        }
+    }
+
+    #[test]
+    fn what_has_ended_stays_as_it_is_and_a_late_success_is_an_orphan() {
+        for progress in [Running, Succeeded, Failed] {
+            assert_eq!(judge(Standing::Succeeded, None, 1, progress), Heard::Ended);
+            assert_eq!(judge(Standing::LaterAttempt, None, 1, progress), Heard::EarlierAttempt);
+            let orphaned = if progress == Succeeded { Heard::Orphaned } else { Heard::Ended };
+            assert_eq!(judge(Standing::EndedOtherwise, before(0, Running), 1, progress), orphaned);
+        }
+        assert_eq!(judge(Standing::EndedOtherwise, before(5, Running), 1, Succeeded), Heard::Older);
+    }
+
+    #[test]
+    fn words_are_read_as_they_are_written() {
+        for heard in [Heard::Applied, Heard::Older, Heard::EarlierAttempt, Heard::Ended, Heard::Orphaned] {
+            assert_eq!(heard.as_str().parse(), Ok(heard));
+            assert_eq!(serde_json::to_value(heard).unwrap(), heard.as_str());
+        }
+        assert_eq!("progress".parse(), Ok(Running));
+        assert!("done".parse::<Progress>().is_err());
+    }
+}

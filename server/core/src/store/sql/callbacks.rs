@@ -1,0 +1,257 @@
+//! Reports on errands: each is taken in once, with its effect, under the lock of the request that it is about.
+
+use super::{
+    decide,
+    dialect::{self, Connection},
+    errands, exactly_one, lists, rows, runs, write_audit,
+};
+use crate::{
+    provisioner::Work,
+    store::{AuditEntry, Report, StoreError, StoreResult, StoredRequest, Taken},
+};
+use domain::{
+    callback::{Before, Heard, Progress, Standing, judge},
+    id::RequestId,
+    state::RequestState,
+    time::Moment,
+    view::EventEntry,
+};
+use sqlx::Row;
+use uuid::Uuid;
+
+/// The most reports that are kept of one errand.
+const MOST_REPORTS: i64 = 10_000;
+
+/// What of an errand decides about a report.
+struct Subject {
+    request: RequestId,
+    attempt: u32,
+    work: Work,
+    before: Option<Before>,
+    events: i64,
+}
+
+/// Takes a report in; the request that it is about with what became of it, if there is one to tell of.
+pub(super) async fn report(
+    connection: &mut Connection,
+    report: &Report,
+) -> StoreResult<(Taken, Option<RequestId>)> {
+    let id: Option<Uuid> = sqlx::query_scalar("SELECT request FROM errand WHERE id = $1")
+        .bind(report.errand.0)
+        .fetch_optional(&mut *connection)
+        .await?;
+    let Some(id) = id else { return Ok((Taken::Missing, None)) };
+    // Whatever comes at the same moment, on whichever server, comes after this or before it.
+    dialect::lock_request(connection, RequestId(id)).await?;
+    let Some(subject) = subject(connection, report).await? else { return Ok((Taken::Missing, None)) };
+    if let Some(taken) = met_before(connection, report, &subject).await? {
+        return Ok((taken, Some(subject.request)));
+    }
+    if subject.events >= MOST_REPORTS {
+        return Ok((Taken::Full, None));
+    }
+    let request = runs::existing(connection, subject.request).await?;
+    let standing = standing(&request, &subject, report.earlier);
+    let heard = judge(standing, subject.before, report.sequence, report.progress);
+    keep(connection, report, heard).await?;
+    let mut entries = vec![said(report, heard.as_str())];
+    if heard == Heard::Applied {
+        entries.extend(report.entries.iter().cloned());
+    }
+    runs::append(connection, subject.request, subject.attempt, &entries, report.at).await?;
+    match heard {
+        Heard::Applied => {
+            counts(connection, report, None).await?;
+            if report.progress.is_final() {
+                settle(connection, &request, report).await?;
+            }
+        }
+        Heard::Orphaned => {
+            counts(connection, report, Some(report.at)).await?;
+            let entry = AuditEntry {
+                at: report.at,
+                actor: format!("callback {}", report.errand),
+                channel: "callback",
+                act: "orphan",
+                team: request.view.team.to_string(),
+                target: subject.request.to_string(),
+                detail: format!(
+                    "{} succeeded elsewhere after the request was {}",
+                    subject.work.as_str(),
+                    request.view.state
+                ),
+            };
+            write_audit(connection, &entry).await?;
+        }
+        Heard::Older | Heard::EarlierAttempt | Heard::Ended => {}
+    }
+    Ok((Taken::In { heard, at: report.at, again: false }, Some(subject.request)))
+}
+
+async fn subject(connection: &mut Connection, report: &Report) -> StoreResult<Option<Subject>> {
+    let row =
+        sqlx::query("SELECT request, attempt, operation, state, sequence, events FROM errand WHERE id = $1")
+            .bind(report.errand.0)
+            .fetch_optional(connection)
+            .await?;
+    let Some(row) = row else { return Ok(None) };
+    let (state, sequence): (Option<String>, Option<i64>) = (row.try_get("state")?, row.try_get("sequence")?);
+    let before = match (state, sequence) {
+        (Some(state), Some(sequence)) => Some(Before { sequence, progress: errands::progress(&state)? }),
+        _ => None,
+    };
+    Ok(Some(Subject {
+        request: RequestId(row.try_get("request")?),
+        attempt: rows::number(&row, "attempt")?,
+        work: errands::work(row.try_get("operation")?)?,
+        before,
+        events: row.try_get("events")?,
+    }))
+}
+
+/// What became of the first report of this ID, if this is not it.
+async fn met_before(
+    connection: &mut Connection,
+    report: &Report,
+    subject: &Subject,
+) -> StoreResult<Option<Taken>> {
+    let row = sqlx::query(
+        "SELECT body_hash, outcome, at, mismatches FROM callback WHERE errand = $1 AND event = $2",
+    )
+    .bind(report.errand.0)
+    .bind(&report.event)
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let same = row.try_get::<Vec<u8>, _>("body_hash")? == report.body_hash;
+    let count = if same {
+        "UPDATE callback SET repeats = repeats + 1 WHERE errand = $1 AND event = $2"
+    } else {
+        "UPDATE callback SET mismatches = mismatches + 1 WHERE errand = $1 AND event = $2"
+    };
+    let done = sqlx::query(count).bind(report.errand.0).bind(&report.event).execute(&mut *connection).await?;
+    exactly_one(&done, "callback")?;
+    if !same {
+        // Once; however often it comes, the count goes on.
+        if row.try_get::<i64, _>("mismatches")? == 0 {
+            let entry = said(report, "refused: another report was taken in under this ID");
+            runs::append(connection, subject.request, subject.attempt, &[entry], report.at).await?;
+        }
+        return Ok(Some(Taken::Reused));
+    }
+    Ok(Some(Taken::In {
+        heard: rows::parsed(&row, "outcome")?,
+        at: Moment::from_millis(row.try_get("at")?),
+        again: true,
+    }))
+}
+
+fn standing(request: &StoredRequest, subject: &Subject, earlier: bool) -> Standing {
+    if earlier || subject.attempt < request.view.attempt {
+        return Standing::LaterAttempt;
+    }
+    match request.view.state {
+        RequestState::Succeeded => Standing::Succeeded,
+        state if !state.is_final() => Standing::Open,
+        // Nothing stands that was taken back or removed after all.
+        _ if subject.work == Work::Apply => Standing::EndedOtherwise,
+        _ => Standing::Succeeded,
+    }
+}
+
+fn said(report: &Report, what: &str) -> EventEntry {
+    EventEntry::Step {
+        step: "callback".into(),
+        detail: format!(
+            "{} (number {}, event {}): {what}",
+            report.progress.as_str(),
+            report.sequence,
+            report.event
+        ),
+    }
+}
+
+async fn keep(connection: &mut Connection, report: &Report, heard: Heard) -> StoreResult<()> {
+    let done = sqlx::query(
+        "INSERT INTO callback (errand, event, body_hash, outcome, sequence, at) VALUES ($1, $2, $3, $4, $5, $6)",
+    )
+    .bind(report.errand.0)
+    .bind(&report.event)
+    .bind(report.body_hash.as_slice())
+    .bind(heard.as_str())
+    .bind(report.sequence)
+    .bind(report.at.millis())
+    .execute(&mut *connection)
+    .await?;
+    exactly_one(&done, "callback")?;
+    let done = sqlx::query("UPDATE errand SET events = events + 1 WHERE id = $1")
+        .bind(report.errand.0)
+        .execute(connection)
+        .await?;
+    exactly_one(&done, "errand")
+}
+
+/// Lets the report stand for what is known of its errand.
+async fn counts(connection: &mut Connection, report: &Report, orphaned: Option<Moment>) -> StoreResult<()> {
+    let done = sqlx::query(
+        "UPDATE errand SET state = $1, sequence = $2, outcome = coalesce($3, outcome), reported_at = $4,
+                           orphaned_at = $5
+          WHERE id = $6",
+    )
+    .bind(report.progress.as_str())
+    .bind(report.sequence)
+    .bind(report.outcome.as_deref())
+    .bind(report.at.millis())
+    .bind(orphaned.map(Moment::millis))
+    .bind(report.errand.0)
+    .execute(connection)
+    .await?;
+    exactly_one(&done, "errand")
+}
+
+/// Lets the request go on, now that its end is known.
+async fn settle(connection: &mut Connection, request: &StoredRequest, report: &Report) -> StoreResult<()> {
+    let id = request.view.id;
+    if request.view.state != RequestState::Unknown {
+        return errands::wake(connection, id, report.at).await;
+    }
+    // Nobody could tell; now somebody does. A failure leaves the question what stands, which a person answers.
+    if report.progress == Progress::Succeeded {
+        decide::queue(connection, id, request.view.attempt, "adopt", report.at).await?;
+        runs::set_state(connection, request, RequestState::Queued, None, report.at).await?;
+    }
+    Ok(())
+}
+
+/// What succeeded elsewhere after its request had come to another end.
+pub(super) async fn orphans(
+    connection: &mut Connection,
+    after: Option<(Moment, Uuid)>,
+    limit: u32,
+) -> StoreResult<Vec<domain::callback::OrphanView>> {
+    let (at, id) = after.map_or((i64::MAX, Uuid::max()), |(at, id)| (at.millis(), id));
+    let found = sqlx::query(
+        "SELECT id, request, attempt, orphaned_at FROM errand
+          WHERE orphaned_at IS NOT NULL AND (orphaned_at, id) < ($1, $2)
+          ORDER BY orphaned_at DESC, id DESC LIMIT $3",
+    )
+    .bind(at)
+    .bind(id)
+    .bind(i64::from(limit))
+    .fetch_all(&mut *connection)
+    .await?;
+    let mut orphans = Vec::new();
+    for row in found {
+        let id = RequestId(row.try_get("request")?);
+        let request = lists::request(connection, id)
+            .await?
+            .ok_or_else(|| StoreError::Corrupt(format!("request {id} is missing")))?;
+        orphans.push(domain::callback::OrphanView {
+            callback: domain::id::ErrandId(row.try_get("id")?),
+            attempt: rows::number(&row, "attempt")?,
+            at: Moment::from_millis(row.try_get("orphaned_at")?),
+            request: request.view,
+        });
+    }
+    Ok(orphans)
+}
