@@ -432,3 +432,6 @@ pub(super) fn kestra(sheet: &mut Sheet, node: &Node, does: &Does<'_>) -> Option<
         destroy: destroy?,
     })
 }
+
+#[cfg(test)]
+mod tests;
