@@ -58,6 +58,11 @@ impl Away {
     }
 }
 
+/// Why something failed that was reported as failed.
+fn reason(said: &Object) -> String {
+    said.get("error").and_then(|why| why.as_str()).unwrap_or("it failed elsewhere").to_owned()
+}
+
 fn corrupt(error: &Error) -> StoreError {
     StoreError::Corrupt(error.context.clone().unwrap_or_else(|| error.to_string()))
 }
@@ -142,18 +147,12 @@ impl Attempt<'_> {
             (Kind::Action, true) => return Ok(None),
             (_, false) => Work::Apply,
         };
-        let errands = self.errands().await?;
-        let Some(errand) = errands.iter().find(|errand| errand.work == work) else { return Ok(None) };
-        let Some((progress, sealed)) = &errand.reported else { return Ok(None) };
-        if !progress.is_final() || (*progress == Progress::Failed && self.run.intent == Intent::Adopt) {
+        let Some((progress, said)) = self.reported(work).await? else { return Ok(None) };
+        if progress == Progress::Failed && self.run.intent == Intent::Adopt {
             return Ok(None);
         }
-        let said = match sealed {
-            Some(sealed) => self.portal.open_errand(errand.id, "report", sealed).map_err(|e| corrupt(&e))?,
-            None => Object::new(),
-        };
         self.step("report", progress.as_str()).await?;
-        if *progress == Progress::Succeeded {
+        if progress == Progress::Succeeded {
             return Ok(Some(match (work, self.run.intent) {
                 (Work::Apply, _) => Verdict::There(said),
                 (Work::Destroy, _) if self.kind() == Kind::Delete => Verdict::There(Object::new()),
@@ -161,7 +160,7 @@ impl Attempt<'_> {
                 _ => Verdict::Gone(RequestState::Canceled, None),
             }));
         }
-        let why = said.get("error").and_then(|why| why.as_str()).unwrap_or("it failed elsewhere").to_owned();
+        let why = reason(&said);
         Ok(Some(match work {
             Work::Destroy if self.kind() == Kind::Delete => self.still_there(why).await?,
             Work::Apply => self.take_back(RequestState::Failed, Some(why)).await?,
@@ -169,6 +168,23 @@ impl Attempt<'_> {
                 Verdict::Unknown(format!("What was begun could not be taken back: {why}"))
             }
         }))
+    }
+
+    /// The end that was reported of this work in this attempt, if any: outputs, or why it failed.
+    async fn reported(&self, work: Work) -> Result<Option<(Progress, Object)>, StoreError> {
+        let errands = self.errands().await?;
+        let Some(errand) = errands.iter().find(|errand| errand.work == work) else { return Ok(None) };
+        let Some((progress, sealed)) = &errand.reported else { return Ok(None) };
+        if !progress.is_final() {
+            return Ok(None);
+        }
+        let said = match sealed {
+            Some(sealed) => {
+                self.portal.open_errand(errand.id, "report", sealed).map_err(|error| corrupt(&error))?
+            }
+            None => Object::new(),
+        };
+        Ok(Some((*progress, said)))
     }
 
     /// The note that is not kept yet, sealed.
@@ -190,6 +206,13 @@ impl Attempt<'_> {
         if !matches!(seen, Observation::InProgress(_)) {
             return Ok(seen);
         }
+        // What was reported to be at its end needs no stop, whatever the look says.
+        if let Some((progress, said)) = self.reported(Work::Apply).await? {
+            return Ok(match progress {
+                Progress::Succeeded => Observation::Ours(said),
+                _ => Observation::CameToNothing(reason(&said)),
+            });
+        }
         let outcome = self
             .call_to_the_end(async |job, context| self.offering.provisioner.stop(job, context).await)
             .await;
@@ -206,7 +229,7 @@ impl Attempt<'_> {
     pub(super) async fn wait(&self, elsewhere: Elsewhere, turned: Turned) -> Result<Held, StoreError> {
         let now = self.portal.clock.now();
         if let (Some(waited), Some(patience)) = (self.run.waited, elsewhere.patience)
-            && waited > patience
+            && waited >= patience
         {
             let why = format!("{}: no end after {} s", elsewhere.what, waited.as_secs());
             let ending = Ending::without_outputs(RequestState::Unknown, Some(cut(&why)));

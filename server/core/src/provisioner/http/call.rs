@@ -195,9 +195,11 @@ impl Http {
         known.called = Url::parse(&address).ok();
         match ended {
             Ok(reply) => {
-                let line = format!("{step}: the service answered {}", reply.status.as_u16());
-                // A log that is not read any more is no reason to stop.
-                let _ = context.log.send(line).await;
+                if !is_look {
+                    let line = format!("{step}: the service answered {}", reply.status.as_u16());
+                    // A log that is not read any more is no reason to stop.
+                    let _ = context.log.send(line).await;
+                }
                 known.answered(&reply);
                 Ended::Answered
             }

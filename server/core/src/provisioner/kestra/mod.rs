@@ -99,7 +99,6 @@ impl Kestra {
         if let Some(id) = context.note().get(EXECUTION).and_then(Value::as_str) {
             match self.execution(id, context).await {
                 Ok(Some(execution)) => return Found::One(execution),
-                // It was there; what cannot be told now may be told later.
                 Err(trouble) => return Found::CannotTell(trouble.why),
                 Ok(None) => {}
             }
@@ -162,11 +161,12 @@ impl Kestra {
 impl Provisioner for Kestra {
     async fn observe(&self, job: &Job, context: &Context) -> Observation {
         let work = Self::work(context);
-        let known = context.note().contains_key(EXECUTION);
+        let known = context.note().get(EXECUTION).and_then(Value::as_str).map(str::to_owned);
         let execution = match self.find(job, work, context).await {
             Found::One(execution) => execution,
-            Found::CannotTell(_) if known => {
-                return Observation::InProgress(self.in_progress("whose state cannot be told now,"));
+            // It was there; what cannot be told now may be told later.
+            Found::CannotTell(_) if known.is_some() => {
+                return Observation::InProgress(self.in_progress(known.as_deref().unwrap_or_default()));
             }
             Found::CannotTell(why) => return Observation::CannotTell(why),
             Found::None if work == Work::Apply && Kind::of(&job.action) == Kind::Create => {

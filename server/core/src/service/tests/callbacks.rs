@@ -220,6 +220,24 @@ async fn a_report_of_an_old_life_never_touches_a_new_one() {
 }
 
 #[tokio::test]
+async fn what_is_being_canceled_is_taken_back_once_its_end_is_reported() {
+    let Outcome::InProgress(elsewhere) = begun_elsewhere() else { unreachable!() };
+    let going_on = || Observation::InProgress(elsewhere.clone());
+    let away = Away::at(Scripted::default().away().applying([begun_elsewhere()]).observing([
+        going_on(),
+        going_on(),
+        going_on(),
+    ]))
+    .await;
+    away.house.cancel(away.id).await.unwrap();
+    eventually(async || (away.script.calls().len() == 4).then_some(())).await;
+    assert_eq!(away.script.calls(), ["apply", "observe", "stop", "observe"], "its end is awaited");
+    assert_eq!(away.heard("ev", &succeeded(1)).await, Heard::Applied);
+    away.house.reaches(away.id, Canceled).await;
+    assert_eq!(away.script.calls()[4..], ["observe", "destroy"]);
+}
+
+#[tokio::test]
 async fn a_success_answers_the_question_of_an_unknown_request() {
     let script = Scripted::default()
         .away()
