@@ -95,6 +95,12 @@ fn Frame() -> impl IntoView {
                 <Route path=path!("/teams/:team/resources/:type/:name/change") view=pages::change::Change ssr=SsrMode::Async/>
                 <Route path=path!("/teams/:team/resources/:type/:name/delete") view=pages::change::Delete ssr=SsrMode::Async/>
                 <Route path=path!("/teams/:team/resources/:type/:name/actions/:action") view=pages::change::Act ssr=SsrMode::Async/>
+                <Route path=path!("/teams/:team/hooks") view=pages::hooks::Hooks ssr=SsrMode::Async/>
+                <Route path=path!("/teams/:team/hooks/new") view=pages::hook::edit::EditHook ssr=SsrMode::Async/>
+                <Route path=path!("/teams/:team/hooks/:id") view=pages::hook::HookIs ssr=SsrMode::Async/>
+                <Route path=path!("/teams/:team/hooks/:id/edit") view=pages::hook::edit::EditHook ssr=SsrMode::Async/>
+                <Route path=path!("/teams/:team/hooks/:id/test") view=pages::hook::test::TestHook ssr=SsrMode::Async/>
+                <Route path=path!("/teams/:team/hooks/:id/deliveries/:delivery") view=pages::hook::delivery::DeliveryIs ssr=SsrMode::Async/>
                 <Route path=path!("/history") view=pages::history::History ssr=SsrMode::Async/>
                 <Route path=path!("/duplicates") view=pages::duplicates::Duplicates ssr=SsrMode::Async/>
                 <Route path=path!("/duplicates/rehearsal") view=pages::duplicates::rehearsal::Rehearsal ssr=SsrMode::Async/>

@@ -1,7 +1,7 @@
 //! What the server puts into a page's context before it renders it. Pages read it through `rpc`, so that the browser
 //! gets the same values when it takes the page over.
 
-use domain::{problem::Problem, view::TokenView};
+use domain::{hook::HookTrial, problem::Problem, view::TokenView};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -31,6 +31,19 @@ pub struct EntryState {
     pub notice: Option<String>,
 }
 
+/// A form about a hook after a refusal or a trial: shown again with what was typed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HookForm {
+    /// What was typed, by field.
+    pub values: BTreeMap<String, String>,
+    /// The ID that the form was sent with, kept for the next try. Empty: a fresh one is made.
+    pub request_id: String,
+    /// Why it was not accepted.
+    pub problem: Option<Problem>,
+    /// What a test event would do.
+    pub trial: Option<HookTrial>,
+}
+
 /// What the last plain form post has to say on the page that follows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flash {
@@ -40,6 +53,9 @@ pub struct Flash {
     pub notice: Option<String>,
     /// A token that was just made, shown this once.
     pub token: Option<TokenView>,
+    /// A hook's secret that was just made, shown this once.
+    #[serde(default)]
+    pub secret: Option<String>,
 }
 
 /// The purpose under which a form's owner is sealed: the 16 bytes of the principal's ID.

@@ -6,6 +6,7 @@ mod browser;
 mod conflict;
 mod driver;
 pub mod fields;
+pub mod hook;
 mod kept;
 pub mod machine;
 mod notes;

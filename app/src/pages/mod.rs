@@ -5,6 +5,8 @@ pub mod change;
 pub mod duplicates;
 pub mod help;
 pub mod history;
+pub mod hook;
+pub mod hooks;
 pub mod login;
 pub mod new_request;
 pub mod not_found;

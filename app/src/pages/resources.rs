@@ -27,7 +27,8 @@ pub fn Resources() -> impl IntoView {
         let cards = page.results.into_iter().map(|resource| view! { <Card resource reveal/> }).collect_view();
         view! {
             <Title text=format!("Resources of team {team}")/>
-            <h1>"Resources of team " {team}</h1>
+            <h1>"Resources of team " {team.clone()}</h1>
+            <p><a href=format!("/teams/{team}/hooks")>"Hooks of the team"</a> <span class="quiet">": events that ask for something"</span></p>
             {if empty {
                 view! { <p class="note">"The team has nothing yet. " <a href="/">"Choose something from the catalog."</a></p> }
                     .into_any()

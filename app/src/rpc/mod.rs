@@ -11,6 +11,7 @@
 
 pub mod duplicates;
 pub mod form;
+pub mod hooks;
 pub mod requests;
 pub mod shell;
 pub mod team;

@@ -5,7 +5,7 @@ use super::{
     sessions,
     state::AppState,
 };
-use app::context::{Asking, EntryState, Flash, FormState};
+use app::context::{Asking, EntryState, Flash, FormState, HookForm};
 use axum::{
     Router,
     body::Body,
@@ -25,6 +25,8 @@ pub(crate) struct Context {
     pub(crate) form: Option<FormState>,
     /// The login or set-up form as it was sent.
     pub(crate) entry: Option<EntryState>,
+    /// The form about a hook as it was sent.
+    pub(crate) hook: Option<HookForm>,
     /// What the last form post has to say.
     pub(crate) flash: Option<Flash>,
 }
@@ -63,6 +65,7 @@ async fn greeted(state: &AppState, request: Request) -> Result<Request> {
             form: sessions::take(state, &session, &path).await?,
             entry: sessions::take(state, &session, &path).await?,
             flash: sessions::take(state, &session, &path).await?,
+            hook: None,
         };
         parts.extensions.insert(context);
     }
@@ -88,6 +91,9 @@ fn provide(state: &AppState) -> impl Fn() + Clone + Send + Sync + 'static + use<
         }
         if let Some(entry) = context.entry {
             provide_context(entry);
+        }
+        if let Some(hook) = context.hook {
+            provide_context(hook);
         }
         if let Some(flash) = context.flash {
             provide_context(flash);

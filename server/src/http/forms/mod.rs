@@ -3,6 +3,7 @@
 
 mod change;
 mod entry;
+mod hooks;
 mod order;
 mod steps;
 
@@ -42,6 +43,12 @@ pub(super) fn routes() -> Router<AppState> {
         .route("/requests/{id}/cancel", post(steps::cancel))
         .route("/requests/{id}/retry", post(steps::retry))
         .route("/requests/{id}/resolve", post(steps::resolve))
+        .route("/teams/{team}/hooks/new", post(hooks::create))
+        .route("/teams/{team}/hooks/{id}/edit", post(hooks::change))
+        .route("/teams/{team}/hooks/{id}/rotate", post(hooks::rotate))
+        .route("/teams/{team}/hooks/{id}/end-old-secret", post(hooks::end_secret))
+        .route("/teams/{team}/hooks/{id}/remove", post(hooks::remove))
+        .route("/teams/{team}/hooks/{id}/test", post(hooks::test))
         .route("/tokens", post(steps::create_token))
         .route("/tokens/{id}/revoke", post(steps::revoke_token))
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 use std::future::Future;
 
 /// Takes a step, then shows `page` with what there is to say.
-async fn step<F>(
+pub(super) async fn step<F>(
     state: &AppState,
     mut posted: Posted,
     page: &str,
@@ -35,7 +35,8 @@ where
     Ok(see_other(page))
 }
 
-fn notice(text: &str) -> Flash {
+/// A sentence for the next page.
+pub(super) fn notice(text: &str) -> Flash {
     Flash { notice: Some(text.to_owned()), ..Flash::default() }
 }
 
@@ -44,7 +45,8 @@ fn page_of(posted: &Posted) -> String {
     posted.path().rsplit_once('/').map_or("/requests", |(page, _)| page).to_owned()
 }
 
-fn body(value: &serde_json::Value) -> Bytes {
+/// A body of JSON.
+pub(super) fn body(value: &serde_json::Value) -> Bytes {
     value.to_string().into()
 }
 

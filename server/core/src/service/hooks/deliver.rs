@@ -102,7 +102,7 @@ impl Event {
 }
 
 /// What became of a genuine event.
-enum Became {
+pub(super) enum Became {
     Answered(Answered),
     Ignored(String),
 }
@@ -142,40 +142,58 @@ impl Portal {
         if hook.removed_at.is_some() {
             return Err(Error::new(ProblemKind::HookRemoved, ProblemKind::HookRemoved.help()));
         }
-        let now = portal.clock.now();
-        let secrets = portal.hook_secrets(&hook, now)?;
-        let definition = &hook.view.definition;
-        if !event.is_genuine(definition.signature, &secrets, now) {
-            // Braked only once known to be wrong: a genuine event gets in whatever its neighbours try.
-            portal.throttle.wrong_guess(event.address, now)?;
-            return Err(Error::new(ProblemKind::SignatureWrong, ProblemKind::SignatureWrong.help()));
+        let (delivery, became) = portal.receive(&hook, &event).await?;
+        if let Some(delivery) = delivery {
+            portal.deliveries.put(delivery);
         }
-        let identity = event.identity(&definition.identity);
-        let name = identity.as_ref().ok().map(|key| key.as_str().to_owned());
-        let became = match identity {
-            Ok(key) => portal.take_in(&hook, &event, key, now).await,
-            Err(error) => Err(error),
-        };
-        portal.note_delivery(&hook, &event, name, &became, now);
-        match became? {
-            Became::Answered(answered) => Ok(answered),
-            Became::Ignored(reason) => {
-                let said = serde_json::json!({ "outcome": "ignored", "reason": reason });
-                let answer = Answer::showing(AnswerKind::Done, None, &said)?;
-                Ok(Answered {
-                    answer,
-                    replayed: false,
-                    existing: false,
-                    state: None,
-                    expires: None,
-                    request_id: None,
-                })
-            }
+        said(became?)
+    }
+}
+
+/// What the sender is told.
+pub(super) fn said(became: Became) -> Result<Answered> {
+    match became {
+        Became::Answered(answered) => Ok(answered),
+        Became::Ignored(reason) => {
+            let said = serde_json::json!({ "outcome": "ignored", "reason": reason });
+            let answer = Answer::showing(AnswerKind::Done, None, &said)?;
+            Ok(Answered {
+                answer,
+                replayed: false,
+                existing: false,
+                state: None,
+                expires: None,
+                request_id: None,
+            })
         }
     }
 }
 
 impl Inner {
+    /// Judges an event of this hook: an error where it is not genuine, else what became of it, and what is to be written
+    /// down of that for the hook's owners.
+    pub(super) async fn receive(
+        &self,
+        hook: &StoredHook,
+        event: &Event,
+    ) -> Result<(Option<Delivery>, Result<Became>)> {
+        let now = self.clock.now();
+        let secrets = self.hook_secrets(hook, now)?;
+        let definition = &hook.view.definition;
+        if !event.is_genuine(definition.signature, &secrets, now) {
+            // Braked only once known to be wrong: a genuine event gets in whatever its neighbours try.
+            self.throttle.wrong_guess(event.address, now)?;
+            return Err(Error::new(ProblemKind::SignatureWrong, ProblemKind::SignatureWrong.help()));
+        }
+        let identity = event.identity(&definition.identity);
+        let name = identity.as_ref().ok().map(|key| key.as_str().to_owned());
+        let became = match identity {
+            Ok(key) => self.take_in(hook, event, key, now).await,
+            Err(error) => Err(error),
+        };
+        Ok((self.delivery(hook, event, name, &became, now), became))
+    }
+
     async fn take_in(
         &self,
         hook: &StoredHook,
@@ -251,15 +269,15 @@ impl Inner {
         Ok(Became::Answered(guard::replay(claim, request, &self.settings.guard, self.clock.now())))
     }
 
-    /// Writes down, for the hook's owners, what became of a genuine event.
-    fn note_delivery(
+    /// What is written down of a genuine event.
+    fn delivery(
         &self,
         hook: &StoredHook,
         event: &Event,
         event_id: Option<String>,
         became: &Result<Became>,
         now: Moment,
-    ) {
+    ) -> Option<Delivery> {
         let id = DeliveryId(self.ids.uuid(now));
         let beginning = &event.body[..event.body.len().min(KEPT_PAYLOAD)];
         let kept =
@@ -268,7 +286,7 @@ impl Inner {
             Ok(sealed) => sealed,
             Err(error) => {
                 tracing::error!(%error, "a delivery could not be sealed and was not written down");
-                return;
+                return None;
             }
         };
         let (outcome, problem, detail, request) = match became {
@@ -293,7 +311,7 @@ impl Inner {
                 (outcome, Some(error.kind.slug()), Some(detail), error.request)
             }
         };
-        self.deliveries.put(Delivery {
+        Some(Delivery {
             id,
             hook: hook.view.id,
             at: now,
@@ -305,6 +323,6 @@ impl Inner {
             request,
             size: i64::try_from(event.body.len()).unwrap_or(i64::MAX),
             sealed,
-        });
+        })
     }
 }
