@@ -45,6 +45,53 @@ async function changes(page: Page, person: Person): Promise<void> {
   await shoot(page, "form-duplicate");
 }
 
+/** The pages of a team's hooks. */
+async function hooks(page: Page, person: Person): Promise<void> {
+  const hooks = `/teams/${person.team}/hooks`;
+  await shoot(page, "hooks-empty", hooks);
+  const definition = {
+    title: "Orders of the shop",
+    offering: "fast",
+    signature: "standard",
+    when: "payload.kind == 'order'",
+    name: "{{ payload.name | lower }}",
+    parameters: { count: "{{ payload.count }}", note: "order {{ payload.order }}" },
+    labels: { order: "{{ payload.order }}" },
+    correlation_id: "order-{{ payload.order }}",
+    sample: { payload: { kind: "order", name: "Web-One", order: 17, count: 3 } },
+  };
+  const id = (await person.api.post(hooks, "hook", definition)).body.id;
+  const send = (key: string, payload: object) =>
+    person.api.post(`${hooks}/${id}/test`, key, { payload, send: true });
+  await send("ev-1", definition.sample.payload);
+  await send("ev-1", definition.sample.payload);
+  await send("ev-2", { kind: "order", name: "No Name", order: 18, count: 1 });
+  await send("ev-3", { kind: "noise" });
+  await shoot(page, "hooks", hooks);
+  await shoot(page, "hook-choose", `${hooks}/new`);
+  await shoot(page, "hook", `${hooks}/${id}`);
+  await page.getByRole("region", { name: "Recent deliveries" }).getByRole("link").nth(2).click();
+  await page.locator("#payload").waitFor();
+  await shoot(page, "hook-delivery");
+  await page.goto(`${hooks}/${id}/test`, { waitUntil: "networkidle" });
+  await page.getByRole("button", { name: "Show what it would do" }).click();
+  await page.locator("#trial").waitFor();
+  await shoot(page, "hook-test");
+  await page.goto(`${hooks}/${id}/edit`, { waitUntil: "networkidle" });
+  await page.getByLabel("Name of the resource").fill("{{ payload.nme | lowr }}");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator("#hook-name-error").filter({ hasText: /./ }).waitFor();
+  await shoot(page, "hook-edit-refused");
+  await page.goto(`${hooks}/${id}`, { waitUntil: "networkidle" });
+  await page.getByRole("button", { name: "Make a new secret" }).click();
+  await page.locator("#secret").waitFor();
+  await shoot(page, "hook-secret");
+}
+
+test("what an owner meets at the hooks", async ({ page, person }) => {
+  await hooks(page, person);
+});
+
 test("what a person meets", async ({ page, context, portal, person }) => {
   for (const [name, address] of [
     ["catalog", "/"],

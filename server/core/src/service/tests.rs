@@ -7,6 +7,7 @@ mod changes;
 mod dry_run;
 mod duplicates;
 mod history;
+mod hooks;
 mod keys;
 mod lineage;
 mod refusals;
