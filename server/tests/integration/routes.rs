@@ -163,7 +163,19 @@ async fn pages_show_nobody_anything() {
 async fn server_functions_show_nobody_anything() {
     let world = World::start();
     world.ann.made(&vm("hidden-name", json!({}))).await;
-    for name in ["catalog", "my-requests", "history", "tokens", "resources", "request", "open-form", "hooks", "hook", "hook-test", "delivery"] {
+    for name in [
+        "catalog",
+        "my-requests",
+        "history",
+        "tokens",
+        "resources",
+        "request",
+        "open-form",
+        "hooks",
+        "hook",
+        "hook-test",
+        "delivery",
+    ] {
         let call = world.nobody().client.post(format!("{}/rpc/{name}", world.server.base));
         let call = call.form(&[("team", "alpha"), ("id", "x"), ("offering", "vm")]);
         let answer = Answer::of(call).await;

@@ -77,8 +77,8 @@ fn Trial(trial: HookTrial) -> impl IntoView {
     let labels = plan.command.labels.iter().map(|(key, value)| format!("{key}: {value}")).collect::<Vec<_>>();
     view! {
         <section class="note good" id="trial">
-            <h2>"It " {plan.plan.summary}</h2>
-            <p class="quiet">"Nothing was made: this was only tried."</p>
+            <h2>"What the event would do"</h2>
+            <p>{plan.plan.summary} ". " <span class="quiet">"Nothing was made: this was only tried."</span></p>
             <dl class="facts">
                 <div><dt>"Name"</dt><dd><code>{plan.plan.name.to_string()}</code></dd></div>
                 {plan.command.correlation_id.map(|id| view! { <div><dt>"Correlation ID"</dt><dd><code>{id}</code></dd></div> })}

@@ -104,16 +104,16 @@ async fn what_is_kept_of_hooks_opens_after_the_portals_key_was_renewed_and_prune
     let folder = tempfile::tempdir().unwrap();
     let read = || Keys::read_or_make(&folder.path().join("secret.key"), &SystemIds).unwrap();
     let clock = standing();
-    let mut house = House::build(Plan { keys: read(), clock: clock.clone(), ..Plan::of(Fake::default()) }).await;
+    let mut house =
+        House::build(Plan { keys: read(), clock: clock.clone(), ..Plan::of(Fake::default()) }).await;
     house.work();
     let owner = owner(&house).await;
     let hook = hook(&house, &owner).await;
     let ignored = json!({ "name": "No Name" });
     deliver(&house, &hook, "1", &ignored).await.unwrap_err();
     let id = hook.id.to_string();
-    let listed = async |house: &House| {
-        house.portal.deliveries(&owner, "alpha", &id, 10, None).await.unwrap().results
-    };
+    let listed =
+        async |house: &House| house.portal.deliveries(&owner, "alpha", &id, 10, None).await.unwrap().results;
     let delivery = eventually(async || listed(&house).await.pop()).await.id.to_string();
     house.shut_down().await;
     house.portal.rotate_key().await.unwrap();
