@@ -102,7 +102,7 @@ pub(super) fn read(
             }
         }
         Some((node, _)) => {
-            sheet.note(node.place, "\"values\" must be a mapping from outputs to their values")
+            sheet.note(node.place, "\"values\" must be a mapping from outputs to their values");
         }
     }
     let ids: BTreeSet<String> = steps.iter().map(|step| step.id.clone()).collect();
@@ -199,7 +199,6 @@ fn variables(sheet: &mut Sheet, reads: &[Reads], parameters: Option<&ParameterSc
     for Reads { path, place } in reads {
         let second = path.get(1).map(String::as_str);
         match (path[0].as_str(), second) {
-            ("name" | "team" | "correlation_id" | "request_id", _) => {}
             ("parameters", Some(name)) => {
                 if parameters.is_some_and(|schema| schema.property(name).is_none()) {
                     sheet.note(*place, format!("the offering has no parameter {name:?}"));
@@ -208,7 +207,7 @@ fn variables(sheet: &mut Sheet, reads: &[Reads], parameters: Option<&ParameterSc
             ("steps", Some(_)) if path.get(2).is_some_and(|what| what != "outputs") => {
                 sheet.note(*place, "of a step only its outputs are known, as steps.<id>.outputs.<name>");
             }
-            ("parameters" | "steps", _) => {}
+            ("name" | "team" | "correlation_id" | "request_id" | "parameters" | "steps", _) => {}
             (other, _) => sheet.note(
                 *place,
                 format!("{other:?} is not known; there are name, team, correlation_id, request_id, parameters and steps"),

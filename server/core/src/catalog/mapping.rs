@@ -98,18 +98,15 @@ impl Mapping {
             sheet.note(place, format!("an expression has at most {LONGEST} characters"));
         }
         let environment = environment();
-        let (mapping, found) = match only_expression(text) {
-            Some(expression) => {
-                let found = environment
-                    .compile_expression(expression)
-                    .map(|compiled| compiled.undeclared_variables(true));
-                (Self::Expression(expression.to_owned()), found)
-            }
-            None => {
-                let found =
-                    environment.template_from_str(text).map(|compiled| compiled.undeclared_variables(true));
-                (Self::Text(text.to_owned()), found)
-            }
+        let (mapping, found) = if let Some(expression) = only_expression(text) {
+            let found = environment
+                .compile_expression(expression)
+                .map(|compiled| compiled.undeclared_variables(true));
+            (Self::Expression(expression.to_owned()), found)
+        } else {
+            let found =
+                environment.template_from_str(text).map(|compiled| compiled.undeclared_variables(true));
+            (Self::Text(text.to_owned()), found)
         };
         match found {
             Ok(variables) => {

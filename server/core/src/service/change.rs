@@ -146,7 +146,11 @@ impl Portal {
     ) -> Result<Answered> {
         arrival.key()?;
         let body = super::decide::object(&body, &[])?;
-        self.change(caller, target, arrival, (Operation::Delete, None), body, labels).await
+        let answered = self.change(caller, target, arrival, (Operation::Delete, None), body, labels).await?;
+        if let Some(delete) = answered.request_id.filter(|_| !answered.replayed) {
+            self.0.stop_for(delete).await?;
+        }
+        Ok(answered)
     }
 
     /// Does with a resource what its offering defines under this ID; the body is the action's parameters.
@@ -201,6 +205,17 @@ impl Portal {
 }
 
 impl Inner {
+    /// Stops what the steps of the create of a resource have under way, now that it is to be deleted.
+    async fn stop_for(&self, delete: RequestId) -> Result<()> {
+        let Some(delete) = self.store.request(delete).await? else { return Ok(()) };
+        if let Some(life) = self.store.life(delete.resource).await?
+            && self.catalog.get(&life.view.offering).is_some_and(|offering| offering.composite.is_some())
+        {
+            self.cancel_steps(life.view.created_by.id).await;
+        }
+        Ok(())
+    }
+
     async fn changed(
         &self,
         caller: &Caller,

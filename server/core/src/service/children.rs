@@ -6,10 +6,10 @@
 use super::{Inner, create::Sent as Create, lineage::Lineage};
 use crate::{
     Answered, Caller, Credential, Error, Result, guard,
-    store::{Effect, Hold, NewChange, Plan, Scope, StoredRequest, StoredResource, Submission},
+    store::{Effect, Hold, NewChange, Plan, Scope, StepRequest, StoredRequest, StoredResource, Submission},
 };
 use domain::{
-    action,
+    action::{self, Kind},
     command::{Command, Operation},
     etag::IfMatch,
     id::{RequestId, ResourceId},
@@ -19,25 +19,52 @@ use domain::{
     submission::Channel,
 };
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{pin::Pin, sync::Arc};
 
 /// One that asks for the steps of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asking<'a> {
     portal: &'a Inner,
     parent: &'a StoredRequest,
-    /// What is asked for counts only while the parent's run is held like this.
-    hold: Hold,
+    /// Where a worker asks: that counts only while the parent's run is held like this.
+    hold: Option<Hold>,
 }
 
 impl Inner {
     /// Who asks for the steps of this request.
     pub(crate) fn asking_for<'a>(&'a self, parent: &'a StoredRequest, hold: Hold) -> Asking<'a> {
-        Asking { portal: self, parent, hold }
+        Asking { portal: self, parent, hold: Some(hold) }
+    }
+
+    /// Stops what the steps of a request have under way, now that it is to be canceled. The request's own worker would do it
+    /// too, but where all workers are busy with these very steps nobody takes its run.
+    pub(super) fn cancel_steps(&self, parent: RequestId) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async move {
+            let Ok(Some(request)) = self.store.request(parent).await else { return };
+            let asking = Asking { portal: self, parent: &request, hold: None };
+            for StepRequest { step, request: child } in self.store.steps_of(parent).await.unwrap_or_default()
+            {
+                let is_create = Kind::of(&child.view.action) == Kind::Create;
+                if !is_create || child.view.state.is_final() {
+                    continue;
+                }
+                if let Err(error) = asking.cancel(&step, &child).await {
+                    tracing::debug!(%error, %parent, step, "a step is left to its parent's worker to stop");
+                }
+                self.cancel_steps(child.view.id).await;
+            }
+        })
     }
 }
 
 impl Asking<'_> {
+    fn held(&self, effect: Effect) -> Effect {
+        match self.hold {
+            Some(hold) => Effect::Step(hold, Box::new(effect)),
+            None => effect,
+        }
+    }
+
     /// The parent's principal with the rights in the one team that it had when it asked, which are those to ask.
     fn caller(&self) -> Caller {
         let view = &self.parent.view;
@@ -55,7 +82,7 @@ impl Asking<'_> {
     /// The scope of the key of a step; `more` where it is not the step's first.
     fn scope(&self, step: &str, more: &str) -> Result<Scope> {
         let key = format!("{}/{step}{more}", self.parent.view.id);
-        let key = SubmissionKey::parse_only([key.as_bytes()].into_iter())?;
+        let key = SubmissionKey::parse_only([key.as_bytes()])?;
         Ok(Scope { team: self.parent.view.team.to_string(), principal: self.parent.principal, key })
     }
 
@@ -81,7 +108,7 @@ impl Asking<'_> {
         let (caller, scope) = (self.caller(), self.scope(step, more)?);
         let team = &self.parent.view.team;
         let arrived = self.portal.arrived(&caller, team.as_str(), scope.key, Operation::Create, now);
-        self.portal.create(&caller, team, arrived, &sent, (now, Some(self.hold)), &mut false).await
+        self.portal.create(&caller, team, arrived, &sent, (now, self.hold), &mut false).await
     }
 
     /// Stops a step's request.
@@ -109,7 +136,7 @@ impl Asking<'_> {
         let command = Command::on(operation, target.to_string(), serde_json::Map::new());
         let hashed = json!({ "operation": operation.as_str(), "target": target, "body": {} });
         let meaning = guard::meaning(&self.portal.keys, &command, &hashed);
-        let effect = Effect::Step(self.hold, Box::new(effect));
+        let effect = self.held(effect);
         let submission = Submission { arrived, meaning, command: Some(command.clone()), effect };
         self.portal.guarded(submission, &command, &hashed, || Ok(())).await.map(drop)
     }
@@ -149,7 +176,7 @@ impl Asking<'_> {
         };
         let hashed = json!({ "operation": "delete", "target": id, "parent": parent.id });
         let meaning = guard::meaning(&self.portal.keys, &command, &hashed);
-        let effect = Effect::Step(self.hold, Box::new(Effect::Change(Box::new(change))));
+        let effect = self.held(Effect::Change(Box::new(change)));
         let submission = Submission { arrived, meaning, command: Some(command.clone()), effect };
         self.portal.guarded(submission, &command, &hashed, || Ok(())).await
     }

@@ -22,9 +22,14 @@ impl Portal {
     pub async fn cancel(&self, caller: &Caller, id: &str, arrival: Arrival, body: Bytes) -> Result<Answered> {
         arrival.key()?;
         let body = object(&body, &[])?;
-        self.0
+        let answered = self
+            .0
             .decide(caller, id, arrival, body, Operation::Cancel, |request, _| Ok(Effect::Cancel(request)))
-            .await
+            .await?;
+        if let Some(request) = answered.request_id {
+            self.0.cancel_steps(request).await;
+        }
+        Ok(answered)
     }
 
     /// Opens the next attempt of a request that failed.

@@ -25,6 +25,14 @@ async fn at_work() -> (House, Fake) {
     (House::at_work(pairs(&fake)).await, fake)
 }
 
+/// With but one worker nothing goes on if anybody holds it while waiting.
+async fn with_one_worker() -> (House, Fake) {
+    let fake = Fake::default();
+    let mut plan = pairs(&fake);
+    plan.workers = 1;
+    (House::at_work(plan).await, fake)
+}
+
 /// Asks for the removal of `pair/<name>`.
 async fn removed(house: &House, name: &str) -> RequestId {
     let target = Target { team: "alpha".into(), kind: "pair".into(), name: name.into() };
@@ -72,11 +80,7 @@ async fn each_step_is_a_request_of_its_own_and_the_parent_shows_what_came_of_the
 
 #[tokio::test]
 async fn a_parent_that_waits_holds_no_worker_and_is_woken_by_its_step() {
-    let fake = Fake::default();
-    let mut plan = pairs(&fake);
-    // With but one worker nothing goes on if anybody holds it while waiting.
-    plan.workers = 1;
-    let house = House::at_work(plan).await;
+    let (house, fake) = with_one_worker().await;
     fake.behave("one", Behaviour::SucceedAfter(Duration::from_millis(300)));
     let id = house.pair("one").await;
     let machine = house.step_reaches(id, "machine", Running).await;
@@ -124,7 +128,7 @@ async fn the_next_attempt_retries_what_failed_and_makes_again_what_was_removed()
 
 #[tokio::test]
 async fn a_parent_that_is_canceled_stops_its_steps_and_leaves_nothing() {
-    let (house, fake) = at_work().await;
+    let (house, fake) = with_one_worker().await;
     fake.behave("one", Behaviour::Hang);
     let id = house.pair("one").await;
     house.step_reaches(id, "machine", Running).await;
@@ -163,7 +167,7 @@ async fn a_delete_removes_what_the_steps_made_last_first() {
 
 #[tokio::test]
 async fn a_delete_meets_a_create_under_way_and_leaves_nothing() {
-    let (house, fake) = at_work().await;
+    let (house, fake) = with_one_worker().await;
     fake.behave("one", Behaviour::Hang);
     let id = house.pair("one").await;
     house.step_reaches(id, "machine", Running).await;
