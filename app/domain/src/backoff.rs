@@ -17,6 +17,12 @@ pub const BROWSER: Backoff = Backoff { base: Duration::from_millis(500), cap: Du
 /// How long the browser's form goes on by itself before it says that the outcome is not known yet.
 pub const BROWSER_RETRY_WINDOW: Duration = Duration::from_mins(1);
 
+/// How notifications are sent again that did not arrive, within [`NOTIFICATION_RETRY_WINDOW`].
+pub const NOTIFICATION: Backoff = Backoff { base: Duration::from_secs(10), cap: Duration::from_hours(12) };
+
+/// How long a notification is sent again before it is given up.
+pub const NOTIFICATION_RETRY_WINDOW: Duration = Duration::from_hours(72);
+
 impl Backoff {
     /// The wait before try `attempt` (0 is the first retry); `random` is uniform over all of `u32`.
     #[must_use]

@@ -36,6 +36,18 @@ pub enum Operation {
     HookEndSecret,
     /// Remove a hook.
     HookRemove,
+    /// Be told of what happens.
+    NotificationCreate,
+    /// Be told elsewhere or of something else.
+    NotificationChange,
+    /// Have notifications signed with another secret.
+    NotificationRotate,
+    /// Not be told any more.
+    NotificationRemove,
+    /// Send a notification that tells of nothing.
+    NotificationPing,
+    /// Send a notification again.
+    NotificationResend,
 }
 
 impl Operation {
@@ -57,6 +69,12 @@ impl Operation {
             Self::HookRotate => "hook_rotate",
             Self::HookEndSecret => "hook_end_secret",
             Self::HookRemove => "hook_remove",
+            Self::NotificationCreate => "notification_create",
+            Self::NotificationChange => "notification_change",
+            Self::NotificationRotate => "notification_rotate",
+            Self::NotificationRemove => "notification_remove",
+            Self::NotificationPing => "notification_ping",
+            Self::NotificationResend => "notification_resend",
         }
     }
 }

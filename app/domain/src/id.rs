@@ -53,6 +53,10 @@ ids! {
     PrincipalId
     /// What one attempt of a request began elsewhere; also the ID of the callback that reports on it.
     ErrandId
+    /// Where a team is told of what happens to its requests.
+    NotificationId
+    /// One such telling on its way; the `webhook-id`.
+    NotificationDeliveryId
     /// An API token (never the token itself).
     TokenId
     /// A hook, which is also the principal of what its events ask for.

@@ -19,6 +19,7 @@ pub mod key;
 pub mod label;
 pub mod merge;
 pub mod name;
+pub mod notification;
 pub mod plan;
 pub mod problem;
 pub mod role;

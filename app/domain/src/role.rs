@@ -48,6 +48,8 @@ pub enum TeamAct {
     Reveal,
     /// Make, change and test hooks, and see what was delivered to them.
     ManageHooks,
+    /// Make, change and remove notifications, and see what was sent.
+    ManageNotifications,
 }
 
 impl TeamRole {
@@ -57,7 +59,7 @@ impl TeamRole {
         let least = match act {
             TeamAct::See => Self::Viewer,
             TeamAct::Request | TeamAct::Resolve | TeamAct::Reveal => Self::Member,
-            TeamAct::ManageHooks => Self::Owner,
+            TeamAct::ManageHooks | TeamAct::ManageNotifications => Self::Owner,
         };
         self >= least
     }

@@ -1,6 +1,6 @@
 //! Settings of the portal, and the one rule between them.
 
-use domain::backoff::{BROWSER, BROWSER_RETRY_WINDOW};
+use domain::backoff::{BROWSER, BROWSER_RETRY_WINDOW, NOTIFICATION, NOTIFICATION_RETRY_WINDOW};
 use domain::view::{GuardView, KeyPolicy, RetrySchedule};
 use std::time::Duration;
 
@@ -53,6 +53,13 @@ impl GuardSettings {
         Ok(())
     }
 
+    /// How long a notification is sent again before it is given up. Never longer than any sender may retry: the other side
+    /// may be a portal like this one, which knows a repeat for as long as that.
+    #[must_use]
+    pub fn notification_window(&self) -> Duration {
+        NOTIFICATION_RETRY_WINDOW.min(self.longest_retry)
+    }
+
     /// The policy as it is published.
     #[must_use]
     pub fn published(&self) -> GuardView {
@@ -67,12 +74,20 @@ impl GuardSettings {
             tombstone_seconds: self.tombstones.as_secs(),
             wait_seconds: self.wait.as_secs(),
             longest_retry_seconds: self.longest_retry.as_secs(),
-            retry_schedules: vec![RetrySchedule {
-                sender: "browser".into(),
-                base_millis: millis(BROWSER.base),
-                cap_millis: millis(BROWSER.cap),
-                window_seconds: BROWSER_RETRY_WINDOW.as_secs(),
-            }],
+            retry_schedules: vec![
+                RetrySchedule {
+                    sender: "browser".into(),
+                    base_millis: millis(BROWSER.base),
+                    cap_millis: millis(BROWSER.cap),
+                    window_seconds: BROWSER_RETRY_WINDOW.as_secs(),
+                },
+                RetrySchedule {
+                    sender: "notification".into(),
+                    base_millis: millis(NOTIFICATION.base),
+                    cap_millis: millis(NOTIFICATION.cap),
+                    window_seconds: self.notification_window().as_secs(),
+                },
+            ],
             submissions_kept_per_key: 1000,
         }
     }

@@ -2,6 +2,7 @@
 
 mod changes;
 pub(crate) mod composite;
+pub(crate) mod receiver;
 
 pub(crate) use changes::target;
 

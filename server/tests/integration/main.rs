@@ -24,6 +24,7 @@ mod hooks;
 mod input;
 mod lifecycle;
 mod names;
+mod notifications;
 mod postgres;
 mod routes;
 mod support;

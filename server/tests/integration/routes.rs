@@ -40,6 +40,8 @@ async fn every_route_refuses_nobody_and_the_wrong_team() {
     let token = world.ann.post("/tokens", "token", &json!({ "label": "walk" })).await.is(201).id();
     let hook = json!({ "title": "walk", "offering": "vm", "signature": "github", "name": "{{ id }}" });
     let hook = world.ada.post("/teams/alpha/hooks", "hook", &hook).await.is(201).id();
+    let told = json!({ "label": "walk", "url": "https://example.org/", "events": ["request.failed"] });
+    let told = world.ada.post("/teams/alpha/notifications", "told", &told).await.is(201).id();
     let document =
         Answer::of(world.nobody().client.get(format!("{}/openapi.json", world.server.base))).await.is(200);
     let document = document.json();
@@ -51,7 +53,7 @@ async fn every_route_refuses_nobody_and_the_wrong_team() {
         for (method, operation) in item.as_object().unwrap() {
             let method = method.to_uppercase();
             let route = format!("{method} {template}");
-            let path = filled(template, [&id, &token, &hook], operation);
+            let path = filled(template, [&id, &token, &hook, &told], operation);
             walked += 1;
             unmet.remove(route.as_str());
             if PUBLIC.contains(&route.as_str()) {
@@ -91,9 +93,10 @@ async fn every_route_refuses_nobody_and_the_wrong_team() {
     world.ann.get(&format!("/requests/{id}")).await.is(200);
 }
 
-fn filled(template: &str, [request, token, hook]: [&str; 3], operation: &Value) -> String {
+fn filled(template: &str, [request, token, hook, told]: [&str; 4], operation: &Value) -> String {
     let id = match template {
         _ if template.contains("/hooks/") => hook,
+        _ if template.contains("/notifications/") => told,
         _ if template.contains("/tokens/") => token,
         _ if template.contains("/offerings/") => "vm",
         _ => request,

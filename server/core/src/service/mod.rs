@@ -11,6 +11,7 @@ mod hooks;
 mod keys;
 mod labels;
 mod lineage;
+mod notifications;
 mod people;
 mod read;
 #[cfg(test)]
@@ -23,6 +24,7 @@ pub(crate) use children::Asking;
 pub use duplicates::DuplicatesQuery;
 pub(crate) use hooks::DELIVERIES_KEPT;
 pub use hooks::{Event, Tested};
+pub(crate) use notifications::{SECRET_SHOWN_ONCE, old_is_over};
 pub use people::SetUp;
 pub use read::{RequestQuery, Scope as ListOf};
 

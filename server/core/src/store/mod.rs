@@ -14,6 +14,7 @@ mod failure;
 mod families;
 mod gather;
 mod hooks;
+pub mod notifications;
 pub mod postgres;
 mod run;
 mod search;
@@ -43,6 +44,7 @@ use domain::{
     time::Moment,
     view::{EventEntry, EventView, Object, Page, RequestView, ResourceView, SubmissionsView, TokenView},
 };
+use notifications::{NotificationEffect, Notifications};
 use std::{collections::BTreeMap, time::Duration};
 
 /// The team that stands in the scope of keys where no team is concerned.
@@ -222,6 +224,8 @@ pub enum Effect {
     TokenRevoke(TokenId),
     /// What is done to a hook.
     Hook(HookEffect),
+    /// A change of where a team is told.
+    Notification(Box<NotificationEffect>),
 }
 
 /// What came of a submission at the store.
@@ -351,7 +355,15 @@ pub struct StoredResource {
 /// What every database keeps, and how.
 #[async_trait]
 pub trait Store:
-    Send + Sync + std::fmt::Debug + Errands + Families + Hooks + duplicates::Duplicates + Searching
+    Send
+    + Sync
+    + std::fmt::Debug
+    + Errands
+    + Families
+    + Hooks
+    + duplicates::Duplicates
+    + Searching
+    + Notifications
 {
     /// Where one hears of changes.
     fn changes(&self) -> &Changes;

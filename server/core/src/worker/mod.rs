@@ -9,6 +9,7 @@ mod composite;
 mod deliveries;
 mod elsewhere;
 mod lease;
+mod notify;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -46,6 +47,9 @@ pub(crate) async fn background(portal: Arc<Inner>, shutdown: CancellationToken) 
         tasks.spawn(deliveries::write(Arc::clone(&portal), waiting, shutdown.clone()));
     }
     tasks.spawn(words::index(Arc::clone(&portal), shutdown.clone()));
+    if portal.settings.workers > 0 {
+        tasks.spawn(notify::send_all(Arc::clone(&portal), shutdown.clone()));
+    }
     tasks.spawn(sweep::sweep(portal, shutdown));
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended {

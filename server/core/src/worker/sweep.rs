@@ -5,6 +5,7 @@ use crate::{
     service::{DELIVERIES_KEPT, Inner},
     store::StoreResult,
 };
+use domain::time::Moment;
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -38,12 +39,13 @@ async fn batch(portal: &Inner) -> bool {
     let retired = more("keys", store.retire(now, guard.retention, AT_ONCE).await);
     let removed = more("tombstones", store.drop_tombstones(now, guard.tombstones, AT_ONCE).await);
     let sessions = more("sessions", store.sweep_sessions(now, AT_ONCE).await);
-    let before = domain::time::Moment::from_millis(
-        now.millis().saturating_sub(i64::try_from(DELIVERIES_KEPT.as_millis()).unwrap_or(i64::MAX)),
-    );
+    let before = Moment::from_millis(now.millis().saturating_sub(millis(DELIVERIES_KEPT)));
     let hooks = more("deliveries", store.sweep_hooks(now, before, AT_ONCE).await);
     let errands = more("errands", store.sweep_errands(now, guard.retention, AT_ONCE).await);
-    retired || removed || sessions || hooks || errands
+    // A delivery is tried for less long than keys are kept.
+    let old = Moment::from_millis(now.millis().saturating_sub(millis(guard.retention)));
+    let told = more("notifications", store.sweep_deliveries(old, AT_ONCE).await);
+    retired || removed || sessions || hooks || errands || told
 }
 
 /// Whether more waits. What failed is tried again at the next turn, and holds nothing else up.
@@ -60,4 +62,8 @@ fn more(what: &str, swept: StoreResult<u64>) -> bool {
             false
         }
     }
+}
+
+fn millis(span: Duration) -> i64 {
+    i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
 }

@@ -6,5 +6,6 @@ mod composite;
 mod elsewhere;
 mod endings;
 mod leases;
+mod notify;
 mod outputs;
 mod recovery;

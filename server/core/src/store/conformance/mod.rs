@@ -8,6 +8,7 @@ mod errands;
 mod families;
 mod hooks;
 mod keeping;
+mod notifications;
 mod on_several;
 mod runs;
 mod search;
@@ -254,6 +255,7 @@ use errands::*;
 use families::*;
 use hooks::*;
 use keeping::*;
+use notifications::*;
 use runs::*;
 use search::*;
 use second_look::*;
@@ -353,4 +355,9 @@ promises! {
     only_a_step_wakes_whom_it_names_as_parent
     who_lost_the_parents_run_asks_for_no_step
     a_chain_is_found_from_any_of_it_and_within_bounds
+    what_happened_is_told_to_whom_it_concerns_and_no_one_else
+    a_notification_is_sent_by_one_at_a_time_and_again_when_its_lease_ends
+    who_cannot_be_told_is_switched_off
+    notifications_end_with_what_they_kept
+    shared_secrets_are_sealed_anew
 }

@@ -3,7 +3,7 @@
 use super::{
     arrivals, change,
     dialect::{self, Connection, FOR_UPDATE, clock},
-    exactly_one, hooks, lists, lives, people,
+    exactly_one, hooks, lists, lives, notifications, people,
     rows::canonical,
     runs, submit, write_audit,
 };
@@ -81,6 +81,11 @@ pub(in crate::store) async fn one(
         }
         Effect::TokenRevoke(id) => revoke(connection, submission, *id, now).await?,
         Effect::Hook(effect) => hooks::decide(connection, submission, effect, now).await?,
+        Effect::Notification(effect) => {
+            let arrived = &submission.arrived;
+            let who = (arrived.scope.team.as_str(), arrived.sent_by.as_str());
+            notifications::decide(connection, who, effect, now).await?
+        }
     };
     let (answer, request, existing, act, target, detail, also) = match decided {
         Decided::Not(submitted) => return Ok(submitted),

@@ -18,6 +18,7 @@ mod hooks;
 mod lists;
 mod lives;
 pub(in crate::store) mod looks;
+mod notifications;
 mod people;
 mod rows;
 mod runs;

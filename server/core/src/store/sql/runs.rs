@@ -2,7 +2,7 @@
 
 use super::{
     dialect::{self, BEGUN, Connection, ELEMENTS, SKIP_LOCKED, clock},
-    errands, exactly_one, lists, lives,
+    errands, exactly_one, lists, lives, notifications,
     rows::{self, canonical, millis},
 };
 use crate::store::{Ending, Held, Hold, Intent, Run, StoreError, StoreResult, StoredRequest};
@@ -109,7 +109,7 @@ pub(super) async fn set_state(
     {
         wake_parent(connection, parent, id, now).await?;
     }
-    Ok(())
+    notifications::tell(connection, request, state, now).await
 }
 
 /// Tells the run of a parent that one of its steps goes no further by itself.

@@ -27,6 +27,8 @@ pub(super) async fn key_use(connection: &mut Connection) -> StoreResult<BTreeMap
           UNION ALL
          SELECT substr(sealed, 1, 6), count(*) FROM delivery GROUP BY substr(sealed, 1, 6)
           UNION ALL
+         SELECT substr(secrets, 1, 6), count(*) FROM notification GROUP BY substr(secrets, 1, 6)
+          UNION ALL
          SELECT head, count(*) FROM (
              SELECT substr(secret, 1, 6) AS head FROM errand
              UNION ALL SELECT substr(note, 1, 6) FROM errand WHERE note IS NOT NULL

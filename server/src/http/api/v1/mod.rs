@@ -3,7 +3,9 @@
 mod act_on_resource;
 mod cancel_request;
 mod change_hook;
+mod change_notification;
 mod create_hook;
+mod create_notification;
 mod create_request;
 mod create_token;
 mod delete_resource;
@@ -15,11 +17,14 @@ mod get_duplicates;
 mod get_guard;
 mod get_hook;
 mod get_me;
+mod get_notification;
 mod get_offering;
 mod get_request;
 mod get_resource;
 mod list_deliveries;
 mod list_hooks;
+mod list_notification_deliveries;
+mod list_notifications;
 mod list_offerings;
 mod list_orphans;
 mod list_requests;
@@ -28,14 +33,18 @@ mod list_submissions;
 mod list_team_requests;
 mod list_tokens;
 mod look_up_key;
+mod ping_notification;
 mod rehearse_window;
 mod remove_hook;
+mod remove_notification;
 mod report_work;
+mod resend_notification;
 mod resolve_request;
 mod retry_request;
 mod reveal_secret;
 mod revoke_token;
 mod rotate_hook;
+mod rotate_notification;
 mod stream_events;
 mod test_hook;
 mod update_resource;
@@ -83,6 +92,16 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(deliver_event::deliver_event))
         .routes(routes!(report_work::report_work))
         .routes(routes!(list_orphans::list_orphans))
+        .routes(routes!(list_notifications::list_notifications, create_notification::create_notification))
+        .routes(routes!(
+            get_notification::get_notification,
+            change_notification::change_notification,
+            remove_notification::remove_notification
+        ))
+        .routes(routes!(rotate_notification::rotate_notification))
+        .routes(routes!(ping_notification::ping_notification))
+        .routes(routes!(list_notification_deliveries::list_notification_deliveries))
+        .routes(routes!(resend_notification::resend_notification))
         .routes(routes!(get_me::get_me))
         .routes(routes!(get_guard::get_guard))
         .routes(routes!(get_duplicates::get_duplicates))

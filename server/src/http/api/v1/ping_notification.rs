@@ -1,0 +1,37 @@
+//! `POST /teams/{team}/notifications/{id}/ping`: sends a test.
+
+use crate::http::{
+    answer::guarded,
+    arrive::{MaybeBody, WithBody},
+    path::PathOf,
+    problem::Result,
+    state::AppState,
+};
+use axum::{extract::State, response::Response};
+use domain::{notification::NotificationDeliveryView, problem::Problem};
+
+/// Sends a notification that tells of nothing, to see whether it arrives.
+#[utoipa::path(post, path = "/teams/{team}/notifications/{id}/ping", tag = "notifications", security(("token" = []), ("session" = [])),
+    params(
+        ("team" = String, Path, description = "The team; `-` for the whole portal, to administrators"),
+        ("id" = String, Path, description = "The notification's ID"),
+        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+    ),
+    responses(
+        (status = 202, description = "It is on its way, or a repeat", body = NotificationDeliveryView),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
+        (status = 401, body = Problem, content_type = "application/problem+json"),
+        (status = 403, body = Problem, content_type = "application/problem+json"),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json"),
+        (status = 410, body = Problem, content_type = "application/problem+json"),
+        (status = 422, body = Problem, content_type = "application/problem+json"),
+    ))]
+pub(super) async fn ping_notification(
+    State(state): State<AppState>,
+    PathOf((team, id)): PathOf<(String, String)>,
+    MaybeBody(WithBody { caller, arrival, query, body }): MaybeBody,
+) -> Result<Response> {
+    query.done()?;
+    guarded(&state, Box::pin(state.portal.ping_notification(&caller, &team, &id, arrival, body))).await
+}

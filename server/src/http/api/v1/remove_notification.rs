@@ -1,0 +1,37 @@
+//! `DELETE /teams/{team}/notifications/{id}`: tells a team there no more.
+
+use crate::http::{
+    answer::guarded,
+    arrive::{MaybeBody, WithBody},
+    path::PathOf,
+    problem::Result,
+    state::AppState,
+};
+use axum::{extract::State, response::Response};
+use domain::problem::Problem;
+
+/// Removes one, and what is on its way there.
+#[utoipa::path(delete, path = "/teams/{team}/notifications/{id}", tag = "notifications", security(("token" = []), ("session" = [])),
+    params(
+        ("team" = String, Path, description = "The team; `-` for the whole portal, to administrators"),
+        ("id" = String, Path, description = "The notification's ID"),
+        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+    ),
+    responses(
+        (status = 204, description = "Removed, or a repeat of what was"),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
+        (status = 401, body = Problem, content_type = "application/problem+json"),
+        (status = 403, body = Problem, content_type = "application/problem+json"),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 409, body = Problem, content_type = "application/problem+json"),
+        (status = 410, body = Problem, content_type = "application/problem+json"),
+        (status = 422, body = Problem, content_type = "application/problem+json"),
+    ))]
+pub(super) async fn remove_notification(
+    State(state): State<AppState>,
+    PathOf((team, id)): PathOf<(String, String)>,
+    MaybeBody(WithBody { caller, arrival, query, body: _ }): MaybeBody,
+) -> Result<Response> {
+    query.done()?;
+    guarded(&state, Box::pin(state.portal.remove_notification(&caller, &team, &id, arrival))).await
+}
