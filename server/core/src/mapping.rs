@@ -8,7 +8,7 @@ mod scan;
 use domain::{hook::HookDefinition, problem::FieldError, view::Object};
 use minijinja::{
     Environment, Error, ErrorKind, UndefinedBehavior, Value as Found, context,
-    value::{Serde, ValueKind},
+    value::{Serde, ValueIter, ValueKind},
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -192,7 +192,6 @@ fn join(parts: Vec<String>, with: Option<String>) -> Result<String, Error> {
     Ok(parts.join(&with))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "filters are given their arguments")]
 fn times(number: Found, by: Found) -> Result<Found, Error> {
     if let (Some(number), Some(by)) = (number.as_i64(), by.as_i64()) {
         return number.checked_mul(by).map(Found::from).ok_or_else(|| said("the product is too large"));
@@ -326,6 +325,20 @@ fn told(pointer: &str, source: &str, error: &Error) -> FieldError {
     fault(pointer, detail)
 }
 
+/// Whether something in it is not there. Payloads are bounded in depth when they are read.
+fn lacks(found: &Found, depth: usize) -> bool {
+    let any = |mut parts: ValueIter| parts.any(|part| lacks(&part, depth + 1));
+    match found.kind() {
+        ValueKind::Undefined => true,
+        _ if depth > DEEPEST => false,
+        ValueKind::Seq => found.try_iter().is_ok_and(any),
+        ValueKind::Map => found.try_iter().is_ok_and(|mut names| {
+            names.any(|name| found.get_item(&name).is_ok_and(|part| lacks(&part, depth + 1)))
+        }),
+        _ => false,
+    }
+}
+
 /// A definition's environment with the event that it reads.
 struct Mapping<'e> {
     environment: &'e Environment<'e>,
@@ -340,7 +353,7 @@ impl Mapping<'_> {
             .compile_expression(expression)
             .map_err(|error| told(pointer, expression, &error))?;
         let found = compiled.eval(&self.event).map_err(|error| told(pointer, expression, &error))?;
-        if found.is_undefined() {
+        if lacks(&found, 0) {
             let shown: String = expression.trim().chars().take(100).collect();
             return Err(fault(pointer, format!("the event does not have this value, at {shown}")));
         }

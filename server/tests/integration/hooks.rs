@@ -6,13 +6,15 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 const HOOKS: &str = "/teams/alpha/hooks";
 
 fn hmac(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
     let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).unwrap();
-    parts.iter().for_each(|part| mac.update(part));
+    for part in parts {
+        mac.update(part);
+    }
     mac.finalize().into_bytes().to_vec()
 }
 
@@ -23,13 +25,13 @@ fn standard(secret: &str, id: &str, at: i64, body: &str) -> String {
 }
 
 fn github(secret: &str, body: &str) -> String {
-    let digits: String =
-        hmac(secret.as_bytes(), &[body.as_bytes()]).iter().map(|b| format!("{b:02x}")).collect();
-    format!("sha256={digits}")
+    hmac(secret.as_bytes(), &[body.as_bytes()])
+        .iter()
+        .fold("sha256=".to_owned(), |digits, byte| digits + &format!("{byte:02x}"))
 }
 
 fn now() -> i64 {
-    i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()).unwrap()
+    i64::try_from(UNIX_EPOCH.elapsed().unwrap().as_secs()).unwrap()
 }
 
 /// A hook as its owner made it, and its secret.
@@ -492,11 +494,11 @@ async fn a_test_event_shows_what_it_would_do_and_is_sent_when_asked() {
         assert_eq!(world.count().await, before, "nothing was made");
         assert!(deliveries(&owner, &hook, 0).await.is_empty());
 
-        let send = json!({ "payload": payload, "send": true });
-        Answer::of(owner.call("POST", &test).json(&send)).await.refused(400, "idempotency-key-missing");
-        let sent = owner.post(&test, "test-1", &send).await.is(202);
+        let real = json!({ "payload": payload, "send": true });
+        Answer::of(owner.call("POST", &test).json(&real)).await.refused(400, "idempotency-key-missing");
+        let sent = owner.post(&test, "test-1", &real).await.is(202);
         assert_eq!(sent.json()["labels"]["idempotency.key"], "test-1");
-        owner.post(&test, "test-1", &send).await.repeats(&sent);
+        owner.post(&test, "test-1", &real).await.repeats(&sent);
         assert_eq!(world.count().await, before + 1);
         assert_eq!(deliveries(&owner, &hook, 2).await.len(), 2);
     }

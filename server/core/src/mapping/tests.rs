@@ -88,6 +88,12 @@ fn what_the_event_lacks_is_told_with_its_place() {
     let pointers: Vec<&str> = wrong.iter().map(|error| error.pointer.as_str()).collect();
     assert_eq!(pointers, ["/name", "/parameters/note", "/parameters/size"], "{wrong:?}");
     assert!(wrong[2].detail.contains("payload.size"), "{wrong:?}");
+    // Also inside of a list or an object.
+    for text in ["{{ [payload.nope] }}", "{{ {'a': {'b': payload.nope}} }}"] {
+        let nested = HookDefinition { name: "one".into(), ..definition(&json!({ "tags": text })) };
+        let wrong = applied(&nested, &json!({})).unwrap_err();
+        assert_eq!(wrong[0].pointer, "/parameters/tags", "{wrong:?}");
+    }
     // Nothing is a word of its own, neither is a whole object.
     let odd = HookDefinition { name: "vm-{{ payload.x }}".into(), ..definition(&json!({})) };
     for payload in [json!({ "x": null }), json!({ "x": {} }), json!({ "x": [1] }), json!({})] {

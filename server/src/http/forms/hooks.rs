@@ -55,7 +55,7 @@ fn unreadable((field, why): (&'static str, String)) -> Refusal {
 /// The hook that a form describes.
 fn described(state: &AppState, caller: &Caller, posted: &Posted) -> Result<Object> {
     let offering = state.portal.offering(caller, posted.field("offering"));
-    let schema = offering.map(|offering| offering.parameters).unwrap_or(Value::Null);
+    let schema = offering.map_or(Value::Null, |offering| offering.parameters);
     hook::body(&posted.fields, &schema).map_err(unreadable)
 }
 

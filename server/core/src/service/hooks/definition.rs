@@ -97,15 +97,12 @@ impl Reader<'_> {
             self.wrong.push(fault("/sample", "a sample has at most 64 KiB"));
             return None;
         }
-        match serde_json::from_value(sample.clone()) {
-            Ok(sample) => Some(sample),
-            Err(_) => {
-                let rule =
-                    "must be an object with the members payload and, if the mapping reads any, headers";
-                self.wrong.push(fault("/sample", rule));
-                None
-            }
+        let read = serde_json::from_value(sample.clone()).ok();
+        if read.is_none() {
+            let rule = "must be an object with the members payload and, if the mapping reads any, headers";
+            self.wrong.push(fault("/sample", rule));
         }
+        read
     }
 }
 

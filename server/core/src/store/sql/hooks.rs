@@ -118,8 +118,8 @@ async fn hook(
     id: HookId,
     lock: &'static str,
 ) -> StoreResult<Option<StoredHook>> {
-    let look = format!("SELECT {HOOK} FROM hook WHERE id = $1{lock}");
-    let Some(row) = sqlx::query(AssertSqlSafe(look)).bind(id.0).fetch_optional(&mut *connection).await?
+    let statement = format!("SELECT {HOOK} FROM hook WHERE id = $1{lock}");
+    let Some(row) = sqlx::query(AssertSqlSafe(statement)).bind(id.0).fetch_optional(&mut *connection).await?
     else {
         return Ok(None);
     };
