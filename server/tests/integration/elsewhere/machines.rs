@@ -41,15 +41,20 @@ impl Machines {
 
     /// How often something was made of this name.
     pub(super) fn made(&self, name: &str) -> usize {
-        let entry = format!("make {name}");
-        self.book().effects.iter().filter(|effect| **effect == entry).count()
+        self.did(&format!("make {name}"))
+    }
+
+    /// How often it did this.
+    pub(super) fn did(&self, entry: &str) -> usize {
+        self.book().effects.iter().filter(|effect| *effect == entry).count()
     }
 
     /// Begins to serve; where.
     pub(super) async fn serve(&self) -> String {
         let routes = Router::new()
             .route("/machines", post(make))
-            .route("/machines/{team}/{name}", get(show).delete(remove))
+            .route("/machines/{team}/{name}", get(show).delete(remove).patch(change))
+            .route("/machines/{team}/{name}/restart", post(change))
             .route("/jobs/{name}", get(job))
             .with_state(self.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -60,7 +65,10 @@ impl Machines {
 
     /// The offering that uses it.
     pub(super) fn offering(base: &str) -> String {
-        "provisioner:
+        "updates: true
+actions:
+  restart: { title: Restart, parameters: { type: object } }
+provisioner:
   http:
     secrets: { token: { file: TOKEN_FILE } }
     callback: true
@@ -78,6 +86,16 @@ impl Machines {
         behaviour: '{{ parameters.behaviour }}'
         callback: '{{ callback }}'
       answer: { poll: headers.location, error: body.message, outputs: { address: body.address } }
+    update:
+      method: PATCH
+      url: 'BASE/machines/{{ team }}/{{ name }}'
+      headers: { Authorization: 'Bearer {{ secrets.token }}' }
+      body: { size: '{{ parameters.size }}', behaviour: '{{ parameters.behaviour }}', change: '{{ request_id }}' }
+    actions:
+      restart:
+        url: 'BASE/machines/{{ team }}/{{ name }}/restart'
+        headers: { Authorization: 'Bearer {{ secrets.token }}' }
+        body: { change: '{{ request_id }}' }
     poll:
       headers: { Authorization: 'Bearer {{ secrets.token }}' }
       answer:
@@ -90,6 +108,7 @@ impl Machines {
       url: 'BASE/machines/{{ team }}/{{ name }}'
       headers: { Authorization: 'Bearer {{ secrets.token }}' }
       ours: body.owner == made_by
+      done: request_id in body.done
       outputs: { address: body.address }
     destroy:
       method: DELETE
@@ -124,8 +143,10 @@ async fn make(State(machines): State<Machines>, headers: HeaderMap, Json(body): 
         if matches!(behaviour.as_str(), "busy-once") && book.calls.len() == 1 {
             return StatusCode::TOO_MANY_REQUESTS.into_response();
         }
-        let thing =
-            json!({ "owner": body["owner"], "address": format!("{name}.test"), "size": body["size"] });
+        if behaviour == "nothing" {
+            return StatusCode::BAD_GATEWAY.into_response();
+        }
+        let thing = json!({ "owner": body["owner"], "done": [], "address": format!("{name}.test"), "size": body["size"] });
         let place = format!("{}/{name}", text("team"));
         if !matches!(behaviour.as_str(), "poll" | "callback") {
             book.things.insert(place, thing);
@@ -159,6 +180,27 @@ async fn show(
         Some(thing) => Json(thing.clone()).into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
     }
+}
+
+/// Changes a machine or restarts it; notes for which request, and may lose its answer after that.
+async fn change(
+    State(machines): State<Machines>,
+    headers: HeaderMap,
+    Path((team, name)): Path<(String, String)>,
+    Json(body): Json<Value>,
+) -> StatusCode {
+    if !is_known(&headers) {
+        return StatusCode::UNAUTHORIZED;
+    }
+    let mut book = machines.book();
+    let word = if body["size"].is_string() { "change" } else { "restart" };
+    book.effects.push(format!("{word} {name}"));
+    let Some(thing) = book.things.get_mut(&format!("{team}/{name}")) else { return StatusCode::NOT_FOUND };
+    thing["done"].as_array_mut().unwrap().push(body["change"].clone());
+    if word == "change" {
+        thing["size"] = body["size"].clone();
+    }
+    if body["behaviour"] == "break" { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::OK }
 }
 
 async fn remove(State(machines): State<Machines>, Path((team, name)): Path<(String, String)>) -> StatusCode {

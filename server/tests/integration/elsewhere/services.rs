@@ -73,6 +73,44 @@ async fn an_answer_that_is_lost_is_found_out_by_a_look_and_not_by_a_second_call(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn changes_and_actions_are_done_once_though_their_answer_is_lost() {
+    let Place { world, machines, _folder } = place().await;
+    let id = world.ann.made(&machine("one", "now")).await;
+    world.ann.ended(&id).await;
+    let path = "/teams/alpha/resources/machine/one";
+    let version = world.ann.etag(path).await;
+    let patch = json!({ "size": "large", "behaviour": "break" });
+    let changed = world.ann.patch(path, &fresh("change"), &version, &patch).await.is(202).id();
+    let ended = world.ann.ended(&changed).await;
+    assert_eq!(ended["state"], "succeeded", "{ended}");
+    assert_eq!(machines.did("change one"), 1);
+    assert_eq!(machines.book().things["alpha/one"]["size"], "large");
+    let action = format!("{path}/actions/restart");
+    let restarted = world.ann.post(&action, &fresh("restart"), &json!({})).await.is(202).id();
+    assert_eq!(world.ann.ended(&restarted).await["state"], "succeeded");
+    assert_eq!(machines.did("restart one"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_look_does_not_find_is_asked_for_again_and_what_others_made_is_left_alone() {
+    let Place { world, machines, _folder } = place().await;
+    let id = world.ann.made(&machine("absent", "nothing")).await;
+    let ended = world.ann.ended(&id).await;
+    assert_eq!(ended["state"], "failed", "{ended}");
+    let keys: Vec<String> =
+        machines.book().calls.iter().map(|call| call["idempotency-key"].clone()).collect();
+    assert_eq!(keys, vec![format!("{id}-1-apply"); 4], "as often as the offering lets it, under one key");
+    let theirs = json!({ "owner": "somebody else", "done": [] });
+    machines.book().things.insert("alpha/theirs".into(), theirs.clone());
+    let id = world.ann.made(&machine("theirs", "nothing")).await;
+    let ended = world.ann.ended(&id).await;
+    assert_eq!(ended["state"], "failed");
+    assert!(ended["reason"].as_str().unwrap().contains("this request did not make it"), "{ended}");
+    assert_eq!(machines.book().things["alpha/theirs"], theirs);
+    assert_eq!(machines.did("remove theirs"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_killed_between_the_call_and_its_record_leaves_one_effect() {
     let Place { mut world, machines, _folder } = place().await;
     let id = world.ann.made(&machine("killed", "lose")).await;
@@ -88,7 +126,7 @@ async fn what_is_canceled_while_the_service_works_is_removed() {
     let Place { world, machines, _folder } = place().await;
     let id = world.ann.made(&machine("canceled", "callback")).await;
     eventually("it was called", async || (machines.made("canceled") == 1).then_some(())).await;
-    machines.book().things.insert("alpha/canceled".into(), json!({ "owner": id }));
+    machines.book().things.insert("alpha/canceled".into(), json!({ "owner": id, "done": [] }));
     world.ann.act(&format!("/requests/{id}/cancel"), &fresh("cancel")).await;
     assert_eq!(world.ann.ended(&id).await["state"], "canceled");
     assert!(!machines.book().things.contains_key("alpha/canceled"));
