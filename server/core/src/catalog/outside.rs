@@ -290,7 +290,7 @@ pub(super) fn http(sheet: &mut Sheet, node: &Node, does: &Does<'_>) -> Option<Pl
     let destroy = reader.sheet.needed(&members, "destroy").and_then(|node| reader.call(node, "destroy"));
     let update = members.get("update").and_then(|node| reader.call(node, "update"));
     reader.update_fits(&members, does);
-    let actions = reader.actions(&members, does, |reader, node, name| reader.call(node, name));
+    let actions = reader.actions(&members, does, Reader::call);
     let stop = members.get("stop").and_then(|node| reader.call(node, "stop"));
     let poll = members.get("poll").map(|node| {
         let members = reader.sheet.members(node, "poll", &["headers", "answer"]);

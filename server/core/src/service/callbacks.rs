@@ -241,7 +241,7 @@ fn read(body: &[u8]) -> Result<Said> {
                 match line.as_str().filter(|line| line.chars().count() <= LONGEST_LINE) {
                     Some(line) => entries.push(EventEntry::Log { line: line.to_owned() }),
                     None => {
-                        note(&mut wrong, &format!("/log/{at}"), "must be a text of at most 4000 characters")
+                        note(&mut wrong, &format!("/log/{at}"), "must be a text of at most 4000 characters");
                     }
                 }
             }

@@ -53,8 +53,8 @@ fn what_the_readme_shows_is_read() {
     let readme = fs::read_to_string(readme).unwrap();
     let mut seen = 0;
     for part in readme.split("\n    provisioner:\n").skip(1) {
-        let lines: Vec<&str> = part.lines().take_while(|line| line.starts_with("      ")).collect();
-        let yaml: String = lines.iter().map(|line| format!("{}\n", &line[4..])).collect();
+        let lines = part.lines().take_while(|line| line.starts_with("      ")).map(|line| &line[4..]);
+        let yaml = lines.collect::<Vec<_>>().join("\n");
         assert_eq!(mistakes(&format!("{HEAD}{yaml}")), [], "{yaml}");
         seen += 1;
     }

@@ -54,7 +54,7 @@ pub(super) enum Ended {
 
 /// What templates and expressions know.
 pub(super) struct Values {
-    values: Map<String, Value>,
+    known: Map<String, Value>,
     secrets: Known,
     headers: HeaderMap,
     status: u16,
@@ -64,7 +64,7 @@ pub(super) struct Values {
 impl Values {
     /// For the engine.
     pub(super) fn values(&self) -> Template {
-        Template::from(Serde(&self.values))
+        Template::from(Serde(&self.known))
     }
 
     /// The status of the answer.
@@ -109,7 +109,7 @@ impl Http {
                 HeaderValue::from_bytes(value.as_bytes()).map_err(|_| format!("{name} is no header"))?;
             headers.insert(HeaderName::from_static(name), value);
         }
-        Ok(Values { values, secrets, headers, status: 0, called: None })
+        Ok(Values { known: values, secrets, headers, status: 0, called: None })
     }
 
     /// Makes a planned call.
@@ -335,7 +335,7 @@ impl Values {
         for (name, value) in
             [("status", self.status.into()), ("headers", Value::Object(headers)), ("body", body)]
         {
-            self.values.insert(name.to_owned(), value);
+            self.known.insert(name.to_owned(), value);
         }
     }
 }

@@ -58,9 +58,9 @@ impl Http {
 
     /// Makes a call that changes something, and says what its answer means.
     async fn change(&self, plan: &CallPlan, work: Work, job: &Job, context: &Context) -> Outcome {
-        let word = work.as_str();
-        let ended = match self.known(job, context, word) {
-            Ok(mut known) => match self.send(plan, word, &mut known, context).await {
+        let step = work.as_str();
+        let ended = match self.known(job, context, step) {
+            Ok(mut known) => match self.send(plan, step, &mut known, context).await {
                 Ended::Answered => self.judge(&plan.answer, &known, work == Work::Destroy),
                 Ended::Mapped(mapped) => mapped,
             },

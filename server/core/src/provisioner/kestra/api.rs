@@ -9,7 +9,7 @@ use domain::{id::RequestId, view::Object};
 use minijinja::{Value as Template, value::Serde};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Write};
 
 /// The labels that an execution bears: whose it is, and for what.
 const CORRELATION: &str = "system.correlationId";
@@ -289,11 +289,13 @@ impl Kestra {
                 let why = format!("the input {name:?} holds what separates inputs");
                 return Err(Trouble { why, ..Trouble::default() });
             }
-            form.push_str(&format!(
+            // Writing into a String does not fail.
+            let _ = write!(
+                form,
                 "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n"
-            ));
+            );
         }
-        form.push_str(&format!("--{boundary}--\r\n"));
+        let _ = write!(form, "--{boundary}--\r\n");
         Ok(form)
     }
 }

@@ -10,7 +10,7 @@ use domain::{
     id::ErrandId,
 };
 
-const WAIT: Duration = Duration::from_secs(60);
+const WAIT: Duration = Duration::from_mins(1);
 
 fn waiting() -> Waiting {
     Waiting { meant: Intent::Apply, wait: WAIT, turned: None, entry: None, note: None }
@@ -24,8 +24,8 @@ pub(super) async fn a_run_waits_for_work_elsewhere_and_is_woken(bench: Bench) {
     let hold = run.hold();
     let lost = Hold { fence: hold.fence + 1, ..hold };
     assert_eq!(bench.store.wait_elsewhere(lost, waiting(), now).await.unwrap(), Held::Lost);
-    let held = bench.store.wait_elsewhere(hold, waiting(), now).await.unwrap();
-    assert_eq!(held, Held::Yes(Intent::Apply));
+    let still = bench.store.wait_elsewhere(hold, waiting(), now).await.unwrap();
+    assert_eq!(still, Held::Yes(Intent::Apply));
     let due = now.plus(WAIT);
     assert_eq!(bench.store.next_due().await.unwrap(), Some(due));
     // Looked at in time: it waited since the first time, and that is no try.
@@ -51,6 +51,21 @@ pub(super) async fn a_run_waits_for_work_elsewhere_and_is_woken(bench: Bench) {
     bench.ended(run.hold(), RequestState::Succeeded, due).await;
     bench.store.wake(id, due).await.unwrap();
     assert_eq!(bench.store.next_due().await.unwrap(), None, "what is over is not woken");
+}
+
+pub(super) async fn what_is_given_up_at_the_moment_of_news_is_looked_at_once_more(bench: Bench) {
+    let id = bench.created("k", "one").await;
+    let now = bench.now();
+    for state in [RequestState::Unknown, RequestState::Failed, RequestState::Canceled] {
+        let run = bench.taken("w", now).await;
+        bench.store.wake(id, now).await.unwrap();
+        bench.ended(run.hold(), state, now).await;
+        assert_eq!(bench.state(id).await, RequestState::Running);
+    }
+    let run = bench.taken("w", now).await;
+    bench.store.wake(id, now).await.unwrap();
+    bench.ended(run.hold(), RequestState::Succeeded, now).await;
+    assert_eq!(bench.state(id).await, RequestState::Succeeded);
 }
 
 pub(super) async fn a_run_is_turned_unless_somebody_decided_otherwise(bench: Bench) {

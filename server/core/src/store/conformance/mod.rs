@@ -296,6 +296,7 @@ promises! {
     an_errand_is_kept_once_for_its_work_and_only_by_who_holds_the_run
     a_report_is_taken_in_once_with_its_effect
     a_success_after_another_end_is_an_orphan
+    what_is_given_up_at_the_moment_of_news_is_looked_at_once_more
     a_run_is_turned_unless_somebody_decided_otherwise
     what_was_begun_is_taken_before_what_was_not
     a_failed_create_frees_its_name_and_an_unknown_one_holds_it

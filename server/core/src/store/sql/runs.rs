@@ -284,14 +284,11 @@ pub(super) async fn end(
     let can_be_undone = matches!(kind, Kind::Create | Kind::Update) && !deleted;
     if canceled && can_be_undone && ending.state == RequestState::Succeeded {
         // Somebody was told that it is being stopped, just before it was done. Its next hold undoes it.
-        let text = format!("UPDATE run SET owner = NULL, due_at = {} WHERE request = $2", clock("$1"));
-        let done = sqlx::query(AssertSqlSafe(text))
-            .bind(now.millis())
-            .bind(hold.request.0)
-            .execute(connection)
-            .await?;
-        exactly_one(&done, "run")?;
-        return Ok(still);
+        return release(connection, hold, now).await.map(|()| still);
+    }
+    if ending.state != RequestState::Succeeded && is_woken(connection, hold.request).await? {
+        // There was news since it was taken, as that what it gave up is done after all. Its next hold knows of them.
+        return release(connection, hold, now).await.map(|()| still);
     }
     let (state, reason) = match ending.state {
         // The teardown answers whatever question is left.
@@ -317,6 +314,19 @@ pub(super) async fn end(
         _ => {}
     }
     Ok(still)
+}
+
+/// Makes a run nobody's, and due at once.
+async fn release(connection: &mut Connection, hold: Hold, now: Moment) -> StoreResult<()> {
+    let text = format!("UPDATE run SET owner = NULL, due_at = {} WHERE request = $2", clock("$1"));
+    let done =
+        sqlx::query(AssertSqlSafe(text)).bind(now.millis()).bind(hold.request.0).execute(connection).await?;
+    exactly_one(&done, "run")
+}
+
+async fn is_woken(connection: &mut Connection, request: RequestId) -> StoreResult<bool> {
+    let woken = sqlx::query_scalar("SELECT woken FROM run WHERE request = $1").bind(request.0);
+    Ok(woken.fetch_one(connection).await?)
 }
 
 /// Takes a run off the queue.
