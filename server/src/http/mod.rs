@@ -6,6 +6,7 @@ pub(crate) mod api;
 pub(crate) mod arrive;
 pub(crate) mod auth;
 mod exchange;
+pub(crate) mod export;
 mod files;
 mod forms;
 mod health;

@@ -27,5 +27,6 @@ mod names;
 mod notifications;
 mod postgres;
 mod routes;
+mod search;
 mod support;
 mod tokens;

@@ -55,22 +55,37 @@ pub(super) fn folded(text: &str) -> String {
     text.replace('\0', "\u{fffd}").to_lowercase()
 }
 
-/// Words, each on a line.
-struct Words(String);
+/// How much of a term is kept, in characters.
+const TERM: usize = 96;
 
-impl Words {
+/// By what a request is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sought {
+    /// Words, each on a line, as far as they are kept.
+    pub(super) text: String,
+    /// Labels and parameters, each as one term, with a blank before and after.
+    pub(super) terms: String,
+}
+
+impl Sought {
     fn new() -> Self {
-        Self("\n".into())
+        Self { text: "\n".into(), terms: " ".into() }
     }
 
     fn add(&mut self, word: &str) {
-        self.0.extend(folded(word).chars().take(KEPT));
-        self.0.push('\n');
+        self.text.extend(folded(word).chars().take(KEPT));
+        self.text.push('\n');
     }
 
     fn add_label(&mut self, key: &str, value: &str) {
-        self.0.push_str(&folded(&label_word(key, value)));
-        self.0.push('\n');
+        self.text.push_str(&folded(&format!("{key}:{value}")));
+        self.text.push('\n');
+        self.add_term(&label_term(key, value));
+    }
+
+    fn add_term(&mut self, term: &str) {
+        self.terms.push_str(term);
+        self.terms.push(' ');
     }
 
     fn add_values(&mut self, value: &Value) {
@@ -84,57 +99,61 @@ impl Words {
             }
         }
     }
+
+    /// Of a request, with its first key where that is not written down by itself.
+    pub(super) fn of(request: &RequestView, key: Option<&str>) -> Self {
+        let mut sought = Self::new();
+        sought.add(request.name.as_str());
+        let id = request.id.to_string();
+        sought.add(&id);
+        sought.add(&request.requested_by);
+        if let Some(key) = key {
+            sought.add(key);
+        }
+        if request.correlation_id != id {
+            sought.add(&request.correlation_id);
+        }
+        for (key, value) in request.labels.iter().filter(|(key, _)| *key != CORRELATION_LABEL) {
+            sought.add_label(key, value);
+        }
+        for (name, value) in &request.parameters {
+            sought.add_values(value);
+            if let Some(value) = comparable(value) {
+                sought.add_term(&parameter_term(name, &value));
+            }
+        }
+        sought
+    }
+
+    /// Of a further key that is bound to a request.
+    pub(super) fn of_key(key: &str, correlation_id: Option<&str>, labels: &BTreeMap<String, String>) -> Self {
+        let mut sought = Self::new();
+        sought.add(key);
+        if let Some(correlation_id) = correlation_id {
+            sought.add(correlation_id);
+        }
+        for (key, value) in labels {
+            sought.add_label(key, value);
+        }
+        sought
+    }
 }
 
-fn label_word(key: &str, value: &str) -> String {
-    format!("{key}:{value}")
+/// The term of every request that has this label.
+pub(super) fn label_term(key: &str, value: &str) -> String {
+    term('l', key, value)
 }
 
-/// The words by which a request is found, with its first key where that is not written down by itself.
-pub(super) fn words_of(request: &RequestView, key: Option<&str>) -> String {
-    let mut words = Words::new();
-    words.add(request.name.as_str());
-    let id = request.id.to_string();
-    words.add(&id);
-    words.add(&request.requested_by);
-    if let Some(key) = key {
-        words.add(key);
-    }
-    if request.correlation_id != id {
-        words.add(&request.correlation_id);
-    }
-    for (key, value) in request.labels.iter().filter(|(key, _)| *key != CORRELATION_LABEL) {
-        words.add_label(key, value);
-    }
-    request.parameters.values().for_each(|value| words.add_values(value));
-    words.0
+/// The term of every request that has a parameter of this name and value.
+pub(super) fn parameter_term(name: &str, value: &str) -> String {
+    term('p', name, value)
 }
 
-/// The words of a further key that is bound to a request.
-pub(super) fn words_of_key(
-    key: &str,
-    correlation_id: Option<&str>,
-    labels: &BTreeMap<String, String>,
-) -> String {
-    let mut words = Words::new();
-    words.add(key);
-    if let Some(correlation_id) = correlation_id {
-        words.add(correlation_id);
-    }
-    for (key, value) in labels {
-        words.add_label(key, value);
-    }
-    words.0
-}
-
-/// What stands among the words of every request that has this label.
-pub(super) fn line_of_label(key: &str, value: &str) -> String {
-    format!("\n{}\n", folded(&label_word(key, value)))
-}
-
-/// What stands among the words of every request that has this value.
-pub(super) fn line_of_value(value: &str) -> String {
-    let folded = folded(value);
-    let kept: String = folded.chars().take(KEPT).collect();
-    if kept.len() == folded.len() { format!("\n{kept}\n") } else { format!("\n{kept}") }
+fn term(kind: char, key: &str, value: &str) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let kept: String = format!("{kind}{key}={value}").replace('\0', "\u{fffd}").chars().take(TERM).collect();
+    kept.bytes()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .map(|half| char::from(DIGITS[usize::from(half)]))
+        .collect()
 }

@@ -31,13 +31,13 @@ pub(in crate::store) const CREATES: &str = "
     SELECT team, principal, key, decode(fingerprint, 'hex') AS fingerprint, decode(body_hash, 'hex') AS body_hash,
            key_version, schema_digest, kind, location, convert_to(body, 'UTF8') AS body, request, resource,
            requested_by, channel, action, offering, version, type, name, parameters, labels, correlation_id, parent,
-           state, entry, at, place, submission, operation, token_label, address, command, step, sought
+           state, entry, at, place, submission, operation, token_label, address, command, step, sought, terms
       FROM json_to_recordset($1::json) AS given (
            team TEXT, principal UUID, key TEXT, fingerprint TEXT, body_hash TEXT, key_version BIGINT,
            schema_digest TEXT, kind TEXT, location TEXT, body TEXT, request UUID, resource UUID, requested_by TEXT,
            channel TEXT, action TEXT, offering TEXT, version TEXT, type TEXT, name TEXT, parameters TEXT, labels TEXT,
            correlation_id TEXT, parent UUID, state TEXT, entry TEXT, at BIGINT, place BIGINT, submission UUID, operation TEXT,
-           token_label TEXT, address TEXT, command TEXT, step TEXT, sought TEXT)";
+           token_label TEXT, address TEXT, command TEXT, step TEXT, sought TEXT, terms TEXT)";
 
 /// Scopes, out of a JSON array of `[team, principal, key]` or `[team, principal, key, count]` as parameter 1, and their
 /// places from 0.

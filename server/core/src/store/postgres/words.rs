@@ -39,6 +39,14 @@ fn canonical(value: &serde_json::Value) -> String {
     String::from_utf8(domain::json::canonical(value)).unwrap_or_default()
 }
 
+/// Adds a look for requests with this label or parameter, which may give one more than once.
+pub(in crate::store) fn having_term(query: &mut QueryBuilder<Db>, term: &str) {
+    query
+        .push("SELECT request AS id FROM sought WHERE string_to_array(terms, ' ') @> ARRAY[")
+        .push_bind(term.to_owned());
+    query.push("]");
+}
+
 /// Whether words are found by an index: it takes an extension that may be missing.
 pub(in crate::store) async fn indexed(connection: &mut Connection) -> StoreResult<bool> {
     let there = "SELECT to_regclass('sought_trigram') IS NOT NULL";

@@ -5,7 +5,7 @@ use super::{
     duplicates, exactly_one,
     rows::{array, hex, moment, parsed},
 };
-use crate::store::{Arrived, StoreError, StoreResult, search::words_of_key};
+use crate::store::{Arrived, StoreError, StoreResult, search::Sought};
 use domain::{
     id::{RequestId, SubmissionId},
     view::{SubmissionView, SubmissionsView},
@@ -64,15 +64,16 @@ pub(super) async fn insert(connection: &mut Connection, arrived: &Arrived) -> St
     let Some(request) = arrived.request else { return Ok(()) };
     let labels: BTreeMap<String, String> =
         serde_json::from_str(&arrived.labels).map_err(|error| StoreError::Corrupt(error.to_string()))?;
-    let words = words_of_key(arrived.scope.key.as_str(), arrived.correlation_id.as_deref(), &labels);
+    let words = Sought::of_key(arrived.scope.key.as_str(), arrived.correlation_id.as_deref(), &labels);
     sought(connection, request.0, words).await
 }
 
 /// Writes words down by which a request is found.
-pub(super) async fn sought(connection: &mut Connection, request: Uuid, words: String) -> StoreResult<()> {
-    let done = sqlx::query("INSERT INTO sought (request, text) VALUES ($1, $2)")
+pub(super) async fn sought(connection: &mut Connection, request: Uuid, words: Sought) -> StoreResult<()> {
+    let done = sqlx::query("INSERT INTO sought (request, text, terms) VALUES ($1, $2, $3)")
         .bind(request)
-        .bind(words)
+        .bind(words.text)
+        .bind(words.terms)
         .execute(connection)
         .await?;
     exactly_one(&done, "sought")

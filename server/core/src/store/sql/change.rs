@@ -13,7 +13,7 @@ use crate::{
     answer::{Answer, AnswerKind},
     store::{
         Arrived, Delta, NewChange, StoreError, StoreResult, StoredRequest, StoredResource, Submission,
-        Submitted, search::words_of,
+        Submitted, search::Sought,
     },
 };
 use domain::{
@@ -183,7 +183,7 @@ async fn insert(
     .execute(&mut *connection)
     .await?;
     exactly_one(&done, "request")?;
-    arrivals::sought(connection, view.id.0, words_of(view, None)).await?;
+    arrivals::sought(connection, view.id.0, Sought::of(view, None)).await?;
     let entry = EventEntry::State { state: view.state, reason: None };
     runs::append(connection, view.id, 1, &[entry], now).await
 }

@@ -9,6 +9,7 @@
 mod arrivals;
 mod callbacks;
 mod change;
+mod conditions;
 pub(in crate::store) mod decide;
 mod deliveries;
 mod duplicates;
@@ -26,6 +27,7 @@ mod seals;
 mod search;
 mod searching;
 mod second_look;
+mod sources;
 mod store;
 pub(in crate::store) mod submit;
 mod sweep;

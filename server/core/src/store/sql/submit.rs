@@ -12,7 +12,7 @@ use crate::{
     answer::{Answer, AnswerKind},
     store::{
         Arrived, Claim, Effect, NameHolder, Scope, StoreError, StoreResult, StoredRequest, Submission,
-        Submitted, search::words_of,
+        Submitted, search::Sought,
     },
 };
 use domain::{submission::SubmissionOutcome, view::EventEntry};
@@ -63,6 +63,7 @@ struct NewRow<'a> {
     /// The command, where it cannot be read off the request.
     command: Option<String>,
     sought: String,
+    terms: String,
 }
 
 /// What each table gets of a group of creates, read from the rows `new`.
@@ -105,7 +106,7 @@ const SUBMISSION: &str = "
       FROM new";
 
 const SOUGHT: &str = "
-    INSERT INTO sought (request, text) SELECT request, sought FROM new";
+    INSERT INTO sought (request, text, terms) SELECT request, sought, terms FROM new";
 
 const AUDIT: &str = "
     INSERT INTO audit (at, actor, channel, act, team, target)
@@ -132,6 +133,7 @@ fn new_row(place: usize, submission: &Submission) -> StoreResult<(NewRow<'_>, &S
     };
     let view = &request.view;
     let entry = EventEntry::State { state: view.state, reason: None };
+    let sought = Sought::of(view, Some(arrived.scope.key.as_str()));
     Ok((
         NewRow {
             id: view.id.0,
@@ -173,7 +175,8 @@ fn new_row(place: usize, submission: &Submission) -> StoreResult<(NewRow<'_>, &S
                 .map(|_| serde_json::to_string(&submission.command))
                 .transpose()
                 .map_err(|error| StoreError::Corrupt(error.to_string()))?,
-            sought: words_of(view, Some(arrived.scope.key.as_str())),
+            sought: sought.text,
+            terms: sought.terms,
         },
         request,
     ))

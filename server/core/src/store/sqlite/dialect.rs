@@ -40,7 +40,8 @@ pub(in crate::store) const CREATES: &str = "
            value ->> 'state' AS state, value ->> 'entry' AS entry, value ->> 'at' AS at,
            unhex(value ->> 'submission') AS submission, value ->> 'operation' AS operation,
            value ->> 'token_label' AS token_label, value ->> 'address' AS address,
-           value ->> 'command' AS command, value ->> 'step' AS step, value ->> 'sought' AS sought
+           value ->> 'command' AS command, value ->> 'step' AS step, value ->> 'sought' AS sought,
+           value ->> 'terms' AS terms
       FROM json_each($1)";
 
 /// Scopes, out of a JSON array of `[team, principal, key]` or `[team, principal, key, count]` as parameter 1, and their

@@ -53,16 +53,37 @@ pub(in crate::store) fn findable(text: &str) -> bool {
     text.chars().nth(2).is_some()
 }
 
-/// How many groups of three letters of a text are looked up, at the most. What they find is looked at as a whole.
-const LOOKED_UP: usize = 24;
+/// Adds a look for requests with this label or parameter, which may give one more than once.
+pub(in crate::store) fn having_term(query: &mut QueryBuilder<Db>, term: &str) {
+    query
+        .push(
+            "SELECT sought.request AS id FROM sought_term CROSS JOIN sought ON sought.id = sought_term.rowid
+              WHERE sought_term MATCH ",
+        )
+        .push_bind(format!("\"{term}\""))
+        .push(
+            " UNION ALL SELECT request FROM sought
+              WHERE id > (SELECT upto FROM sought_upto) AND instr(terms, ",
+        )
+        .push_bind(format!(" {term} "))
+        .push(") > 0");
+}
+
+/// How many groups of three letters of a text are looked up, at the most. Each costs as much as it has rows; what they
+/// find together is looked at as a whole.
+const LOOKED_UP: usize = 8;
 
 /// Adds a look for requests with this text among their words, which may give one more than once.
 pub(in crate::store) fn having(query: &mut QueryBuilder<Db>, text: &str) {
     let letters: Vec<char> = text.chars().collect();
     let threes: Vec<String> = letters.windows(3).map(|three| three.iter().collect()).collect();
     let step = threes.len().div_ceil(LOOKED_UP).max(1);
-    let spelled: Vec<String> =
-        threes.iter().step_by(step).map(|three| format!("\"{}\"", three.replace('"', "\"\""))).collect();
+    let spelled: Vec<String> = threes
+        .iter()
+        .rev()
+        .step_by(step)
+        .map(|three| format!("\"{}\"", three.replace('"', "\"\"")))
+        .collect();
     query
         .push(
             "SELECT sought.request AS id FROM sought_trigram CROSS JOIN sought ON sought.id = sought_trigram.rowid
@@ -95,13 +116,14 @@ pub(in crate::store) async fn index(connection: &mut Connection, limit: u32) -> 
     .fetch_one(&mut *connection)
     .await?;
     let Some(upto) = next.try_get::<Option<i64>, _>("upto")? else { return Ok(0) };
-    sqlx::query(
+    for statement in [
         "INSERT INTO sought_trigram (rowid, text)
          SELECT id, text FROM sought WHERE id > (SELECT upto FROM sought_upto) AND id <= $1 ORDER BY id",
-    )
-    .bind(upto)
-    .execute(&mut *connection)
-    .await?;
+        "INSERT INTO sought_term (rowid, terms)
+         SELECT id, terms FROM sought WHERE id > (SELECT upto FROM sought_upto) AND id <= $1 ORDER BY id",
+    ] {
+        sqlx::query(statement).bind(upto).execute(&mut *connection).await?;
+    }
     let done = sqlx::query("UPDATE sought_upto SET upto = $1 WHERE upto < $1")
         .bind(upto)
         .execute(connection)

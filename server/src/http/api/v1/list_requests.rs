@@ -1,22 +1,24 @@
 //! `GET /requests`: all requests that one may see.
 
-use super::{
-    list_team_requests::{Listing, search},
-    shown,
+use super::list_team_requests::Listing;
+use crate::http::{auth::Known, export::listed, problem::Result, state::AppState};
+use axum::{
+    extract::State,
+    http::{HeaderMap, Uri},
+    response::Response,
 };
-use crate::http::{auth::Known, problem::Result, state::AppState};
-use axum::{extract::State, http::Uri, response::Response};
 use domain::{
     problem::Problem,
     view::{Page, RequestView},
 };
-use portal::service::{ListOf, RequestQuery};
+use portal::service::ListOf;
 
 /// All requests that the caller may see, newest first.
 #[utoipa::path(get, path = "/requests", tag = "requests", security(("token" = []), ("session" = [])),
     params(Listing),
     responses(
-        (status = 200, body = Page<RequestView>),
+        (status = 200, content((Page<RequestView> = "application/json"), (String = "text/csv"),
+                               (RequestView = "application/x-ndjson"))),
         (status = 400, body = Problem, content_type = "application/problem+json"),
         (status = 401, body = Problem, content_type = "application/problem+json"),
     ))]
@@ -24,7 +26,7 @@ pub(super) async fn list_requests(
     State(state): State<AppState>,
     Known(caller): Known,
     uri: Uri,
+    headers: HeaderMap,
 ) -> Result<Response> {
-    let query = RequestQuery { scope: ListOf::All, search: search(&uri)? };
-    Ok(shown(&state.portal.requests(&caller, query).await?))
+    listed(&state, &caller, ListOf::All, &uri, &headers).await
 }

@@ -1,20 +1,24 @@
 //! `GET /teams/{team}/requests`: the requests of a team; and how a list of requests is asked for.
 
-use super::shown;
 use crate::http::{
     auth::Known,
+    export::listed,
     path::PathOf,
-    problem::{Refusal, Result},
-    query::{Parameters, pairs, wrong},
+    problem::Result,
+    query::{Parameters, wrong},
     state::AppState,
 };
-use axum::{extract::State, http::Uri, response::Response};
+use axum::{
+    extract::State,
+    http::{HeaderMap, Uri},
+    response::Response,
+};
 use domain::{
     problem::Problem,
-    search::{LARGEST_PAGE, Search, USUAL_PAGE},
+    search::{LARGEST_PAGE, USUAL_PAGE},
     view::{Page, RequestView},
 };
-use portal::service::{ListOf, RequestQuery};
+use portal::service::ListOf;
 use utoipa::IntoParams;
 
 /// How a list of requests is asked for.
@@ -58,11 +62,9 @@ pub(super) struct Listing {
     /// writes it.
     #[param(rename = "filters[parameters][EQUALS][<name>]")]
     parameter: Option<String>,
-}
-
-/// The search that an address spells.
-pub(super) fn search(uri: &Uri) -> Result<Search> {
-    Search::read(pairs(uri)).map_err(|error| Refusal(error.into()))
+    /// `csv` or `ndjson`: all matches as a file, whatever `size` and `cursor` say, as with `Accept: text/csv` and
+    /// `application/x-ndjson`. In CSV, what a spreadsheet would take for a formula begins with an apostrophe.
+    format: Option<String>,
 }
 
 /// How many rows a page is to have.
@@ -79,7 +81,8 @@ pub(super) fn page_size(sent: &mut Parameters) -> Result<u32> {
 #[utoipa::path(get, path = "/teams/{team}/requests", tag = "requests", security(("token" = []), ("session" = [])),
     params(("team" = String, Path, description = "The team"), Listing),
     responses(
-        (status = 200, body = Page<RequestView>),
+        (status = 200, content((Page<RequestView> = "application/json"), (String = "text/csv"),
+                               (RequestView = "application/x-ndjson"))),
         (status = 400, body = Problem, content_type = "application/problem+json"),
         (status = 401, body = Problem, content_type = "application/problem+json"),
         (status = 404, body = Problem, content_type = "application/problem+json"),
@@ -89,18 +92,21 @@ pub(super) async fn list_team_requests(
     Known(caller): Known,
     PathOf(team): PathOf<String>,
     uri: Uri,
+    headers: HeaderMap,
 ) -> Result<Response> {
-    let query = RequestQuery { scope: ListOf::Team(team), search: search(&uri)? };
-    Ok(shown(&state.portal.requests(&caller, query).await?))
+    listed(&state, &caller, ListOf::Team(team), &uri, &headers).await
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use domain::state::RequestState;
+    use crate::http::query::pairs;
+    use domain::{
+        search::{Search, SearchError},
+        state::RequestState,
+    };
 
-    fn read(query: &str) -> Result<Search> {
-        search(&format!("/api/v1/requests?{query}").parse().unwrap())
+    fn read(query: &str) -> Result<Search, SearchError> {
+        Search::read(pairs(&format!("/api/v1/requests?{query}").parse().unwrap()))
     }
 
     #[test]
