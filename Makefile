@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 # Cargo already uses every core; the kinds of check run in the order written.
 .NOTPARALLEL:
-.PHONY: help run build test fmt lint bench campaign clean \
+.PHONY: help run build test fmt lint bench bench-search campaign clean \
         tools test-tools check-format lint-native lint-wasm test-rust build-dev test-browser
 
 # The goal asked for, so that a failure names the command that was typed.
@@ -48,7 +48,10 @@ fmt: tools ## Format the Rust sources
 lint: tools check-format lint-native lint-wasm ## Only the format check and the lints
 
 bench: tools test-tools ## Guarded submissions per second beside the bare databases; judges nothing
-	@$(PHASE) 'benchmark' cargo bench --locked -p server
+	@$(PHASE) 'benchmark' cargo bench --locked -p server --bench guard
+
+bench-search: tools test-tools ## What searches take among a million requests, on both databases; judges nothing
+	@$(PHASE) 'benchmark of searches' cargo bench --locked -p server --bench search
 
 campaign: tools ## Randomised histories under kills, as in `make test`, longer: make campaign MINUTES=30
 	@KEYTURN_CAMPAIGN_MINUTES='$(MINUTES)' $(PHASE) 'campaign' cargo test --locked --release -p server --test integration campaign -- --nocapture

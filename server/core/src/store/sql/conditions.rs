@@ -65,8 +65,12 @@ fn labelled(query: &mut QueryBuilder<Db>, key: &str, value: &str) {
     words::member(query, "request.labels", key, &text(value));
     existing(query);
     words::member(query, "again.labels", key, &text(value));
-    query.push("))");
+    query.push(EACH);
 }
+
+/// The end of a look that is made for each row by an index. Without the bounds PostgreSQL would rather read all that was
+/// ever sent again, once.
+const EACH: &str = " LIMIT 1 OFFSET 0))";
 
 /// Or what was sent for what was there already.
 fn existing(query: &mut QueryBuilder<Db>) {
@@ -91,7 +95,7 @@ fn compared(query: &mut QueryBuilder<Db>, filter: Filter<'_>) {
             tested(query, &column, filter.operator, texts);
             existing(query);
             tested(query, "again.correlation_id", filter.operator, texts);
-            query.push("))");
+            query.push(EACH);
         }
         (Field::ParentId, Values::Texts(texts)) => {
             tested(query, &words::id_text(&column), filter.operator, texts);
