@@ -90,6 +90,7 @@ fn Frame() -> impl IntoView {
                 <Route path=path!("/offerings/:id/new") view=pages::new_request::NewRequest ssr=SsrMode::Async/>
                 <Route path=path!("/requests") view=pages::requests::MyRequests ssr=SsrMode::Async/>
                 <Route path=path!("/requests/:id") view=pages::request::Request ssr=SsrMode::Async/>
+                <Route path=path!("/teams/:team/requests") view=pages::team_requests::TeamRequests ssr=SsrMode::Async/>
                 <Route path=path!("/teams/:team/resources") view=pages::resources::Resources ssr=SsrMode::Async/>
                 <Route path=path!("/teams/:team/resources/:type/:name") view=pages::resource::ResourceIs ssr=SsrMode::Async/>
                 <Route path=path!("/teams/:team/resources/:type/:name/change") view=pages::change::Change ssr=SsrMode::Async/>

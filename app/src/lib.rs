@@ -13,6 +13,7 @@ pub mod address;
 pub mod app;
 pub mod components;
 pub mod context;
+pub mod filter;
 pub mod forms;
 pub mod pages;
 pub mod rpc;

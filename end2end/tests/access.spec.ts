@@ -40,6 +40,8 @@ for (const colorScheme of ["light", "dark"] as const) {
       "/offerings/vm/new",
       "/offerings/bucket/new",
       "/requests",
+      "/requests?q=a&time=today",
+      `/teams/${person.team}/requests`,
       `/requests/${request.body.id}?repeat=1`,
       `/requests/${unknown.body.id}`,
       `/requests/${failed.body.id}`,
@@ -61,6 +63,8 @@ for (const colorScheme of ["light", "dark"] as const) {
     await check("/login?next=%2Frequests");
     await check("/setup");
     await logIn(context, portal, "root");
+    await check("/duplicates");
+    await check("/duplicates/rehearsal?offering=fast&window=1h");
     await check("/history");
     for (const details of await page.locator("details").all()) await details.evaluate((d: HTMLDetailsElement) => (d.open = true));
     expect.soft(await faults(page), "an opened history").toEqual([]);

@@ -59,6 +59,8 @@ ids! {
     NotificationDeliveryId
     /// An API token (never the token itself).
     TokenId
+    /// A saved view of a list.
+    ViewId
     /// A hook, which is also the principal of what its events ask for.
     HookId
     /// One arrival of an event at a hook.

@@ -23,6 +23,7 @@ pub mod notification;
 pub mod plan;
 pub mod problem;
 pub mod role;
+pub mod saved;
 pub mod search;
 pub mod state;
 pub mod submission;

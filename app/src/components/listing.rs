@@ -18,6 +18,7 @@ pub fn Requests(
                 <td>{request.team.to_string()}</td>
                 <td><State state=request.state/></td>
                 <td><When at=request.created_at/></td>
+                <td>{request.requested_by}</td>
             </tr>
         }
     });
@@ -32,6 +33,7 @@ pub fn Requests(
                         <th scope="col">"Team"</th>
                         <th scope="col">"State"</th>
                         <th scope="col">"Requested"</th>
+                        <th scope="col">"By"</th>
                     </tr>
                 </thead>
                 <tbody>{rows}</tbody>
@@ -51,16 +53,47 @@ pub fn Pager(
     what: &'static str,
     /// The page's path.
     path: String,
+    /// The filter of the page, as its address spells it.
+    #[prop(optional)]
+    filter: String,
+    /// Whether there are newer ones.
+    #[prop(optional)]
+    older: bool,
     /// The cursor of the next page.
     next: Option<String>,
 ) -> impl IntoView {
     let count =
         if at_least { format!("At least {total} {what}.") } else { format!("{total} {what} in all.") };
-    let next = next.map(|cursor| format!("{path}?cursor={}", crate::address::encode(&cursor)));
+    let next = next.map(|cursor| {
+        let and = if filter.is_empty() { "" } else { "&" };
+        format!("{path}?{filter}{and}cursor={}", crate::address::encode(&cursor))
+    });
+    let newest = if filter.is_empty() { path } else { format!("{path}?{filter}") };
     view! {
         <nav class="pager" aria-label="Pages">
             <span class="quiet">{count}</span>
+            {older.then(|| view! { <a href=newest>"Newest"</a> })}
             {next.map(|next| view! { <a href=next>"Older"</a> })}
+        </nav>
+    }
+}
+
+/// The ways between the lists of a team.
+#[component]
+pub fn OfTeam(
+    /// The team.
+    team: String,
+    /// Whether this is the list of its requests; else that of its resources.
+    requests: bool,
+) -> impl IntoView {
+    let resources = format!("/teams/{team}/resources");
+    let all = format!("/teams/{team}/requests");
+    view! {
+        <nav class="choices" aria-label="Of the team">
+            <ul>
+                <li><a href=resources aria-current=(!requests).then_some("page")>"Resources"</a></li>
+                <li><a href=all aria-current=requests.then_some("page")>"Requests"</a></li>
+            </ul>
         </nav>
     }
 }

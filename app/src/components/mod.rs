@@ -1,6 +1,7 @@
 //! Small views without data access.
 
 pub mod chart;
+pub mod filters;
 pub mod frame;
 pub mod listing;
 pub mod moment;
@@ -9,3 +10,4 @@ pub mod state;
 pub mod submissions;
 pub mod told;
 pub mod values;
+pub mod views;

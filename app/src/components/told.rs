@@ -36,7 +36,7 @@ pub fn Refused(
 
 /// Answers the page with a redirect.
 #[cfg(feature = "ssr")]
-fn lead_to(address: &str) {
+pub(crate) fn lead_to(address: &str) {
     use leptos::server_fn::axum_export::http::{HeaderValue, StatusCode, header};
 
     let response = use_context::<leptos_axum::ResponseOptions>();

@@ -1,14 +1,13 @@
 //! `/history`: all requests with their repeats, for administrators.
 
-use super::{cursor, load};
+use super::list::{Kind, List};
 use crate::{
     components::{
-        listing::Pager,
         moment::When,
         state::{State, door},
         submissions::{Submissions, tally},
     },
-    rpc::requests::{HistoryRow, history},
+    rpc::lists::Row,
 };
 use leptos::prelude::*;
 use leptos_meta::Title;
@@ -16,46 +15,51 @@ use leptos_meta::Title;
 /// The history of all requests.
 #[component]
 pub fn History() -> impl IntoView {
-    let page = Resource::new_blocking(cursor(), history);
-    load(page, |page| {
-        let empty = page.results.is_empty();
-        let at_least = page.total_is.is_some();
-        let rows = page.results.into_iter().map(|row| view! { <Row row/> }).collect_view();
-        view! {
-            <Title text="History"/>
-            <h1>"History"</h1>
-            <p class="lead">"All requests of all teams, each with every submission that arrived for it."</p>
-            {if empty {
-                view! { <p class="note">"Nothing was requested yet."</p> }.into_any()
-            } else {
-                view! {
-                    <div class="table" role="region" aria-label="All requests" tabindex="0">
-                        <table>
-                            <thead>
-                                <tr>
-                                    <th scope="col">"Name"</th>
-                                    <th scope="col">"Offering"</th>
-                                    <th scope="col">"Team"</th>
-                                    <th scope="col">"State"</th>
-                                    <th scope="col">"Requested"</th>
-                                    <th scope="col">"By"</th>
-                                </tr>
-                            </thead>
-                            {rows}
-                        </table>
-                    </div>
-                    <Pager total=page.total at_least what="requests" path="/history".to_owned() next=page.next/>
-                }
-                .into_any()
-            }}
-        }
-    })
+    let kind = Kind {
+        head: |_| view! { <Head/> }.into_any(),
+        empty: || view! { <p class="note">"Nothing was requested yet."</p> }.into_any(),
+        rows: |rows| view! { <Rows rows/> }.into_any(),
+    };
+    view! { <List kind path=Signal::stored("/history".to_owned()) team=None/> }
 }
 
 #[component]
-fn Row(row: HistoryRow) -> impl IntoView {
-    let HistoryRow { request, submissions } = row;
-    let counted = tally(&submissions);
+fn Head() -> impl IntoView {
+    view! {
+        <Title text="History"/>
+        <h1>"History"</h1>
+        <p class="lead">
+            "All requests of all teams, each with every submission that arrived for it. "
+            <a href="/duplicates">"How many were duplicates?"</a>
+        </p>
+    }
+}
+
+#[component]
+fn Rows(rows: Vec<Row>) -> impl IntoView {
+    let rows = rows.into_iter().map(|row| view! { <OneRow row/> }).collect_view();
+    view! {
+        <div class="table" role="group" aria-label="Requests with their submissions" tabindex="0">
+            <table>
+                <thead>
+                    <tr>
+                        <th scope="col">"Name"</th>
+                        <th scope="col">"Offering"</th>
+                        <th scope="col">"Team"</th>
+                        <th scope="col">"State"</th>
+                        <th scope="col">"Requested"</th>
+                        <th scope="col">"By"</th>
+                    </tr>
+                </thead>
+                {rows}
+            </table>
+        </div>
+    }
+}
+
+#[component]
+fn OneRow(row: Row) -> impl IntoView {
+    let Row { request, submissions } = row;
     view! {
         <tbody class="with-more">
             <tr>
@@ -68,10 +72,12 @@ fn Row(row: HistoryRow) -> impl IntoView {
             </tr>
             <tr>
                 <td colspan="6">
-                    <details>
-                        <summary>{counted}</summary>
-                        <Submissions submissions/>
-                    </details>
+                    {submissions.map(|submissions| view! {
+                        <details>
+                            <summary>{tally(&submissions)}</summary>
+                            <Submissions submissions/>
+                        </details>
+                    })}
                 </td>
             </tr>
         </tbody>

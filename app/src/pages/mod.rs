@@ -7,6 +7,7 @@ pub mod help;
 pub mod history;
 pub mod hook;
 pub mod hooks;
+pub mod list;
 pub mod login;
 pub mod new_request;
 pub mod not_found;
@@ -16,6 +17,7 @@ pub mod requests;
 pub mod resource;
 pub mod resources;
 pub mod setup;
+pub mod team_requests;
 pub mod tokens;
 
 use crate::{components::told::Refused, rpc::Answer};

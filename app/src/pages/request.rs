@@ -18,7 +18,14 @@ use crate::{
     rpc::requests::{RequestPage, see_request},
 };
 use chain::Chain;
-use domain::{action::Kind, state::RequestState, view::RequestView};
+use domain::{
+    action::Kind,
+    correlation::CORRELATION_LABEL,
+    name::Name,
+    search::{encoded, label},
+    state::RequestState,
+    view::RequestView,
+};
 use history::History;
 use leptos::prelude::*;
 use leptos_meta::Title;
@@ -124,12 +131,17 @@ fn Outcome(request: RequestView, reveal: bool) -> impl IntoView {
     }
 }
 
+/// The team's requests with this label.
+fn same(team: &Name, key: &str, value: &str) -> String {
+    format!("/teams/{team}/requests?{}", encoded(&[(label(key), value.to_owned())]))
+}
+
 #[component]
 fn Facts(request: RequestView) -> impl IntoView {
-    let labels = request
-        .labels
-        .into_iter()
-        .map(|(key, value)| view! { <li><code>{format!("{key}:{value}")}</code></li> });
+    let labels = request.labels.into_iter().map(|(key, value)| {
+        let text = format!("{key}:{value}");
+        view! { <li><a href=same(&request.team, &key, &value)><code>{text}</code></a></li> }
+    });
     let labels = labels.collect_view();
     // Of an update all parameters would hide the few that were asked to change.
     let asked = request.patch.unwrap_or(request.parameters);
@@ -164,7 +176,11 @@ fn Facts(request: RequestView) -> impl IntoView {
             </div>
             <div>
                 <dt>"Correlation ID"</dt>
-                <dd><code>{request.correlation_id}</code></dd>
+                <dd>
+                    <a href=same(&request.team, CORRELATION_LABEL, &request.correlation_id) title="All requests with it">
+                        <code>{request.correlation_id.clone()}</code>
+                    </a>
+                </dd>
             </div>
             {request.parent_id.map(|parent| view! {
                 <div>

@@ -2,7 +2,12 @@
 
 use super::{cursor, load};
 use crate::{
-    components::{listing::Pager, moment::When, secret::Secret, values::Members},
+    components::{
+        listing::{OfTeam, Pager},
+        moment::When,
+        secret::Secret,
+        values::Members,
+    },
     rpc::team::resources,
 };
 use domain::view::ResourceView;
@@ -28,6 +33,7 @@ pub fn Resources() -> impl IntoView {
         view! {
             <Title text=format!("Resources of team {team}")/>
             <h1>"Resources of team " {team.clone()}</h1>
+            <OfTeam team=team.clone() requests=false/>
             <p><a href=format!("/teams/{team}/hooks")>"Hooks of the team"</a> <span class="quiet">": events that ask for something"</span></p>
             {if empty {
                 view! { <p class="note">"The team has nothing yet. " <a href="/">"Choose something from the catalog."</a></p> }

@@ -4,14 +4,10 @@ use super::Answer;
 use crate::context::Flash;
 use domain::{
     chain::ChainView,
-    view::{EventView, Page, RequestView, SubmissionsView},
+    view::{EventView, RequestView, SubmissionsView},
 };
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
-
-/// How many requests a page of a list shows.
-#[cfg(feature = "ssr")]
-const PAGE_SIZE: u32 = 25;
 
 /// How many entries of its history a request's page shows, at least, before it stops reading on.
 #[cfg(feature = "ssr")]
@@ -96,65 +92,4 @@ pub async fn see_chain(
 
     let (asking, caller) = asked::caller()?;
     asking.portal.chain(&caller, &id).await.map_err(asked::refusal)
-}
-
-/// All requests, from a place on.
-#[cfg(feature = "ssr")]
-fn page_from(cursor: Option<String>) -> Answer<domain::search::Search> {
-    use super::asked;
-    use domain::search::Search;
-
-    let cursor = cursor.map(|cursor| ("cursor", cursor));
-    let search = Search::read(cursor).map_err(|error| asked::refusal(error.into()))?;
-    Ok(search.with_size(PAGE_SIZE))
-}
-
-/// The person's own requests, newest first.
-#[server(prefix = "/rpc", endpoint = "my-requests")]
-pub async fn my_requests(
-    /// Where the page begins.
-    cursor: Option<String>,
-) -> Answer<Page<RequestView>> {
-    use super::asked;
-    use portal::service::{ListOf, RequestQuery};
-
-    let (asking, caller) = asked::caller()?;
-    let query = RequestQuery { scope: ListOf::Mine, search: page_from(cursor)? };
-    asking.portal.requests(&caller, query).await.map_err(asked::refusal)
-}
-
-/// One request in the administrators' history, with every arrival of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct HistoryRow {
-    /// The request.
-    pub request: RequestView,
-    /// Every arrival of it.
-    pub submissions: SubmissionsView,
-}
-
-/// All requests with their repeats, newest first; for administrators.
-#[server(prefix = "/rpc", endpoint = "history")]
-pub async fn history(
-    /// Where the page begins.
-    cursor: Option<String>,
-) -> Answer<Page<HistoryRow>> {
-    use super::asked;
-    use domain::problem::ProblemKind;
-    use portal::service::{ListOf, RequestQuery};
-
-    let (asking, caller) = asked::caller()?;
-    if !caller.is_admin() {
-        let refused =
-            portal::Error::new(ProblemKind::Forbidden, "The history of all teams is for administrators.");
-        return Err(asked::refusal(refused));
-    }
-    let query = RequestQuery { scope: ListOf::All, search: page_from(cursor)? };
-    let page = asking.portal.requests(&caller, query).await.map_err(asked::refusal)?;
-    let mut results = Vec::with_capacity(page.results.len());
-    for request in page.results {
-        let id = request.id.to_string();
-        let submissions = asking.portal.submissions(&caller, &id).await.map_err(asked::refusal)?;
-        results.push(HistoryRow { request, submissions });
-    }
-    Ok(Page { results, total: page.total, total_is: page.total_is, next: page.next })
 }

@@ -23,6 +23,7 @@ mod history;
 mod hooks;
 mod input;
 mod lifecycle;
+mod lists;
 mod names;
 mod notifications;
 mod postgres;

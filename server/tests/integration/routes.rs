@@ -127,6 +127,7 @@ async fn pages_show_nobody_anything() {
         "/history",
         "/duplicates",
         "/duplicates/rehearsal",
+        "/teams/alpha/requests",
         "/teams/alpha/resources",
         "/teams/alpha/hooks",
         "/teams/alpha/hooks/new",
@@ -168,8 +169,9 @@ async fn server_functions_show_nobody_anything() {
     world.ann.made(&vm("hidden-name", json!({}))).await;
     for name in [
         "catalog",
-        "my-requests",
-        "history",
+        "list",
+        "duplicates",
+        "rehearsal",
         "tokens",
         "resources",
         "request",

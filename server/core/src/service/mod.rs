@@ -18,6 +18,7 @@ mod read;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod views;
 
 pub use callbacks::Delivery;
 pub use change::Target;
@@ -29,6 +30,7 @@ pub use hooks::{Event, Tested};
 pub(crate) use notifications::{SECRET_SHOWN_ONCE, old_is_over};
 pub use people::SetUp;
 pub use read::{RequestQuery, Scope as ListOf};
+pub use views::{ViewOf, ViewToSave};
 
 use crate::{
     Caller, Error, Result,

@@ -14,4 +14,5 @@ mod refusals;
 mod rehearsal;
 mod repeats;
 mod retention;
+mod views;
 mod waiting;

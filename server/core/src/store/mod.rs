@@ -20,6 +20,7 @@ mod run;
 mod search;
 mod second_look;
 pub mod sqlite;
+pub mod views;
 
 pub use change::{Delta, NewChange, Plan, Planned};
 pub use errands::{Errand, Errands, Report, Taken, Waiting};
@@ -364,6 +365,7 @@ pub trait Store:
     + duplicates::Duplicates
     + Searching
     + Notifications
+    + views::Views
 {
     /// Where one hears of changes.
     fn changes(&self) -> &Changes;

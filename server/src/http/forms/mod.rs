@@ -6,6 +6,7 @@ mod entry;
 mod hooks;
 mod order;
 mod steps;
+mod views;
 
 use super::{
     arrive, auth,
@@ -51,6 +52,8 @@ pub(super) fn routes() -> Router<AppState> {
         .route("/teams/{team}/hooks/{id}/test", post(hooks::test))
         .route("/tokens", post(steps::create_token))
         .route("/tokens/{id}/revoke", post(steps::revoke_token))
+        .route("/views", post(views::save))
+        .route("/views/{id}/remove", post(views::remove))
 }
 
 /// One posted form.

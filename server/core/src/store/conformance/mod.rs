@@ -15,6 +15,7 @@ mod search;
 mod second_look;
 mod submissions;
 mod sweeping;
+mod views;
 
 use super::{
     Arrived, Claim, Effect, Ending, Held, Hold, Intent, ListScope, Made, Meaning, NewPrincipal, RequestList,
@@ -261,6 +262,7 @@ use search::*;
 use second_look::*;
 use submissions::*;
 use sweeping::*;
+use views::*;
 
 /// Runs each promise on each database.
 macro_rules! promises {
@@ -323,6 +325,8 @@ promises! {
     repeats_that_are_only_counted_are_duplicates_too
     duplicates_under_another_key_are_counted_with_their_claim
     creates_of_an_offering_are_read_page_by_page
+    views_are_a_persons_own_unless_they_are_shared
+    a_view_of_the_same_name_takes_the_place_of_the_other_and_they_are_few
     pages_are_stable_while_rows_arrive
     a_history_goes_on_where_one_left_off
     no_text_is_too_strange_to_keep_or_to_look_for

@@ -31,6 +31,7 @@ mod sources;
 mod store;
 pub(in crate::store) mod submit;
 mod sweep;
+mod views;
 
 use super::dialect::{self, Connection, Done};
 use crate::store::{AuditEntry, StoreError, StoreResult};

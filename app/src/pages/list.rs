@@ -1,0 +1,143 @@
+//! What the lists of requests have in common: the filter in the address, its conditions, saved views, the way to older
+//! ones, and export of exactly what is found.
+
+use super::load_again;
+use crate::{
+    components::{
+        filters::{Conditions, FilterForm},
+        listing::Pager,
+        moment::reader_zone,
+        told::Said,
+        views::Views,
+    },
+    filter::Filter,
+    rpc::lists::{ListPage, Row, list, said},
+};
+use leptos::prelude::*;
+use leptos_router::hooks::use_location;
+
+/// What is particular to one list.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    /// The page's title and heading; of a team's list it is given the team.
+    pub head: fn(Option<String>) -> AnyView,
+    /// What is said where nothing was requested yet.
+    pub empty: fn() -> AnyView,
+    /// The rows.
+    pub rows: fn(Vec<Row>) -> AnyView,
+}
+
+/// A list of requests.
+#[component]
+pub fn List(
+    /// What is particular to it.
+    kind: Kind,
+    /// The page's path.
+    path: Signal<String>,
+    /// The team that it is about.
+    team: Option<String>,
+) -> impl IntoView {
+    let search = use_location().search;
+    let zone = reader_zone();
+    let asked = move || {
+        let query = search.get();
+        // Only days are read in a zone; no other list is read again once the zone is known.
+        let needs = Filter::read(&query).is_ok_and(|filter| filter.needs_zone() && filter.zone.is_none());
+        (path.get(), query, needs.then(|| zone.get()).flatten())
+    };
+    let page = Resource::new_blocking(asked, |(path, query, zone)| list(path, query, zone));
+    let flash = Resource::new_blocking(|| (), |()| said());
+    load_again(page, move |page| {
+        let query = search.get_untracked();
+        #[cfg(feature = "ssr")]
+        tidy(&path.get_untracked(), &query);
+        view! {
+            {(kind.head)(team.clone())}
+            <Suspense>
+                {move || Suspend::new(async move { flash.await.ok().map(|flash| view! { <Said flash/> }) })}
+            </Suspense>
+            <Shown kind page query path=path.get_untracked() team=team.clone()/>
+        }
+    })
+}
+
+/// Leads from the address that a form made to the one that says the same without its empty fields.
+#[cfg(feature = "ssr")]
+fn tidy(path: &str, query: &str) {
+    if let Ok(filter) = Filter::read(query)
+        && Filter::is_cluttered(query)
+    {
+        crate::components::told::lead_to(&joined(path, &filter.query()));
+    }
+}
+
+fn joined(path: &str, query: &str) -> String {
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
+}
+
+#[component]
+fn Shown(kind: Kind, page: ListPage, query: String, path: String, team: Option<String>) -> impl IntoView {
+    let ListPage { rows, total, at_least, next, wrong, days, offerings, views, .. } = page;
+    let filter = Filter::read(&query).unwrap_or_default();
+    let spelled = filter.query();
+    let older = filter.search.cursor().is_some();
+    let none = rows.is_empty();
+    let nothing_at_all = none && spelled.is_empty() && !older && wrong.is_none();
+    let misread = wrong.is_some();
+    let found = if misread {
+        ().into_any()
+    } else if nothing_at_all {
+        (kind.empty)()
+    } else if none {
+        let (all, first) = (path.clone(), joined(&path, &spelled));
+        view! {
+            <p class="note" id="nothing">
+                {if older {
+                    view! { "There are no older ones. " <a href=first>"Back to the newest."</a> }.into_any()
+                } else {
+                    view! { "Nothing fits all of these conditions. Take one off above, or " <a href=all>"show all"</a> "." }.into_any()
+                }}
+            </p>
+        }
+        .into_any()
+    } else {
+        view! {
+            {(kind.rows)(rows)}
+            <Pager total at_least what="requests" path=path.clone() filter=spelled.clone() older next/>
+        }
+        .into_any()
+    };
+    view! {
+        {(!nothing_at_all).then(|| view! {
+            <FilterForm filter=filter.clone() path=path.clone() offerings open=misread/>
+        })}
+        {wrong.map(|wrong| view! {
+            <section class="note wrong" role="alert" id="misread">
+                <h2>"This filter is not understood"</h2>
+                <p>{wrong} " " <a href=path.clone()>"Show all"</a></p>
+            </section>
+        })}
+        <Conditions filter=filter path=path.clone()/>
+        {days.map(|days| view! { <Days days/> })}
+        <Views views path filter=spelled team/>
+        {found}
+    }
+}
+
+/// Between which moments the days of a filter lie.
+#[component]
+fn Days(days: (String, String, String)) -> impl IntoView {
+    let (zone, from, to) = days;
+    let between = match (from.is_empty(), to.is_empty()) {
+        (false, false) => format!("Requested from {from} until {to}"),
+        (false, true) => format!("Requested since {from}"),
+        (true, false) => format!("Requested before {to}"),
+        (true, true) => "Days".to_owned(),
+    };
+    view! {
+        <p class="quiet" id="days">
+            {between} ", in the zone " <strong>{zone}</strong> "."
+            <noscript>" Without script the page cannot know your zone; choose one under More conditions."</noscript>
+        </p>
+    }
+}
