@@ -52,8 +52,12 @@ export class Portal {
   ) {}
 
   /** Starts a portal; `prepare` makes people before it runs. */
-  static async start(prepare: (home: Home) => void = () => {}, catalog = TESTS): Promise<Portal> {
-    const home = new Home(catalog);
+  static async start(
+    prepare: (home: Home) => void = () => {},
+    catalog = TESTS,
+    settings: Record<string, string> = {},
+  ): Promise<Portal> {
+    const home = new Home(catalog, settings);
     prepare(home);
     const server = spawn(program, ["serve", "--json"], home.options());
     server.stderr?.pipe(createWriteStream(home.log));
@@ -85,7 +89,10 @@ export class Home {
   readonly path = mkdtempSync(join(tmpdir(), "keyturn-end2end-"));
 
   /** With the offerings of these folders; with none, the sample catalog. */
-  constructor(private readonly catalog: string[]) {
+  constructor(
+    private readonly catalog: string[],
+    private readonly settings: Record<string, string> = {},
+  ) {
     for (const folder of catalog) cpSync(join(root, folder), join(this.path, "catalog"), { recursive: true });
   }
 
@@ -96,6 +103,7 @@ export class Home {
   /** Nothing of the test's own environment but the path. */
   options() {
     const env: Record<string, string | undefined> = { PATH: process.env.PATH, KEYTURN_LISTEN: "127.0.0.1:0" };
+    Object.assign(env, this.settings);
     if (this.catalog.length > 0) env.KEYTURN_CATALOG = join(this.path, "catalog");
     return { cwd: this.path, env };
   }

@@ -11,6 +11,7 @@ pub mod list;
 pub mod login;
 pub mod new_request;
 pub mod not_found;
+pub mod notifications;
 pub mod problem;
 pub mod request;
 pub mod requests;

@@ -26,6 +26,7 @@ pub fn Resources() -> impl IntoView {
     load(page, move |shown| {
         let team = team.get_untracked();
         let (page, reveal) = (shown.page, shown.reveal);
+        let tells = shown.tells.then(|| view! { <p><a href=format!("/teams/{team}/notifications")>"Notifications"</a> <span class="quiet">": who is told of what happens"</span></p> });
         let empty = page.results.is_empty();
         let at_least = page.total_is.is_some();
         let path = format!("/teams/{team}/resources");
@@ -35,6 +36,7 @@ pub fn Resources() -> impl IntoView {
             <h1>"Resources of team " {team.clone()}</h1>
             <OfTeam team=team.clone() requests=false/>
             <p><a href=format!("/teams/{team}/hooks")>"Hooks of the team"</a> <span class="quiet">": events that ask for something"</span></p>
+            {tells}
             {if empty {
                 view! { <p class="note">"The team has nothing yet. " <a href="/">"Choose something from the catalog."</a></p> }
                     .into_any()

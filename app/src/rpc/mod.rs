@@ -13,6 +13,7 @@ pub mod duplicates;
 pub mod form;
 pub mod hooks;
 pub mod lists;
+pub mod notifications;
 pub mod requests;
 pub mod shell;
 pub mod team;

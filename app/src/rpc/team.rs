@@ -13,6 +13,8 @@ pub struct ResourcesPage {
     pub page: Page<ResourceView>,
     /// Whether secret outputs may be seen.
     pub reveal: bool,
+    /// Whether the person manages who is told of what happens.
+    pub tells: bool,
 }
 
 /// The resources of a team, newest first.
@@ -28,8 +30,9 @@ pub async fn resources(
 
     let (asking, caller) = asked::caller()?;
     let page = asking.portal.resources(&caller, &team, 25, cursor).await.map_err(asked::refusal)?;
-    let reveal = Name::parse(&team).is_ok_and(|team| caller.may(TeamAct::Reveal, &team));
-    Ok(ResourcesPage { page, reveal })
+    let team = Name::parse(&team);
+    let may = |act| team.as_ref().is_ok_and(|team| caller.may(act, team));
+    Ok(ResourcesPage { page, reveal: may(TeamAct::Reveal), tells: may(TeamAct::ManageNotifications) })
 }
 
 /// One resource with all that its page shows.

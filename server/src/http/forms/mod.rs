@@ -4,6 +4,7 @@
 mod change;
 mod entry;
 mod hooks;
+mod notifications;
 mod order;
 mod steps;
 mod views;
@@ -50,6 +51,9 @@ pub(super) fn routes() -> Router<AppState> {
         .route("/teams/{team}/hooks/{id}/end-old-secret", post(hooks::end_secret))
         .route("/teams/{team}/hooks/{id}/remove", post(hooks::remove))
         .route("/teams/{team}/hooks/{id}/test", post(hooks::test))
+        .route("/teams/{team}/notifications", post(notifications::create))
+        .route("/teams/{team}/notifications/{id}/{step}", post(notifications::act))
+        .route("/teams/{team}/notifications/{id}/deliveries/{delivery}/resend", post(notifications::resend))
         .route("/tokens", post(steps::create_token))
         .route("/tokens/{id}/revoke", post(steps::revoke_token))
         .route("/views", post(views::save))

@@ -1,0 +1,192 @@
+//! `/teams/{team}/notifications/{id}`: one address, what was sent there, and what can be done about it.
+
+use super::{Fields, title_of};
+use crate::{
+    components::{listing::Pager, moment::When, told::Said},
+    pages::{cursor, load},
+    rpc::notifications::{NotificationPage, notification},
+};
+use domain::{
+    notification::{NotificationDeliveryState, NotificationDeliveryView, NotificationView},
+    view::Page,
+};
+use leptos::prelude::*;
+use leptos_meta::Title;
+use leptos_router::hooks::use_params_map;
+
+/// One address where a team is told.
+#[component]
+pub fn Notification() -> impl IntoView {
+    let params = use_params_map();
+    let of = move |name: &'static str| params.read().get(name).unwrap_or_default();
+    let cursor = cursor();
+    let page = Resource::new_blocking(
+        move || (of("team"), of("id"), cursor()),
+        |(team, id, cursor)| notification(team, id, cursor),
+    );
+    load(page, |page| {
+        let NotificationPage { notification, deliveries, keys, mut flash } = page;
+        let [change, switch, rotate, ping, remove] = keys;
+        let path = format!("/teams/{}/notifications/{}", notification.team, notification.id);
+        let fresh = flash.secret.take();
+        let off = notification.disabled_at.is_some();
+        view! {
+            <Title text=notification.label.clone()/>
+            <p><a href=format!("/teams/{}/notifications", notification.team)>{title_of(&notification.team)}</a></p>
+            <h1>{notification.label.clone()}</h1>
+            <Said flash/>
+            {fresh.map(|secret| view! { <Fresh secret/> })}
+            <State notification=notification.clone()/>
+            {(!off).then(|| view! {
+                <div class="actions">
+                    <Press path=path.clone() step="ping" key=ping text="Send a test"/>
+                </div>
+            })}
+            <h2 id="sent">"What was sent"</h2>
+            <Sent path=path.clone() deliveries off/>
+            <h2>"Change"</h2>
+            <form class="stack" method="post" action=format!("{path}/change")>
+                <input type="hidden" name="request_id" value=change/>
+                <Fields label=notification.label.clone() url=notification.url.clone() events=notification.events.clone()/>
+                <div class="actions"><button type="submit" class="primary">"Save"</button></div>
+            </form>
+            <h2>"Signing secret"</h2>
+            <p>
+                "Every notification is signed as "
+                <a href="https://www.standardwebhooks.com" rel="external noreferrer">"Standard Webhooks"</a>
+                " describe, so that the other system can tell it from a forged one. A new secret is shown once; the one \
+                 before signs as well for 24 hours, so that there is time to hand the new one over."
+            </p>
+            {notification.old_secret_until.map(|until| view! {
+                <p class="quiet">"The secret before the last signs as well until " <When at=until/> "."</p>
+            })}
+            <div class="actions"><Press path=path.clone() step="rotate" key=rotate text="Make a new secret"/></div>
+            <h2>"Stop"</h2>
+            <div class="actions">
+                {if off {
+                    view! { <Press path=path.clone() step="enable" key=switch text="Switch on again"/> }
+                } else {
+                    view! { <Press path=path.clone() step="disable" key=switch text="Switch off"/> }
+                }}
+                <Press path step="remove" key=remove text="Remove with its log"/>
+            </div>
+        }
+    })
+}
+
+/// One step as a form of its own.
+#[component]
+fn Press(path: String, step: &'static str, key: String, text: &'static str) -> impl IntoView {
+    let class = if step == "remove" { "danger" } else { "" };
+    view! {
+        <form method="post" action=format!("{path}/{step}")>
+            <input type="hidden" name="request_id" value=key/>
+            <button type="submit" class=class>{text}</button>
+        </form>
+    }
+}
+
+#[component]
+fn Fresh(secret: String) -> impl IntoView {
+    view! {
+        <section class="note good" aria-labelledby="new-secret">
+            <h2 id="new-secret">"The signing secret"</h2>
+            <p>"It is shown this once. Give it to the system that is told, which checks signatures with it."</p>
+            <p><code class="key" id="secret">{secret}</code></p>
+        </section>
+    }
+}
+
+#[component]
+fn State(notification: NotificationView) -> impl IntoView {
+    let NotificationView { disabled_at, disabled_reason, url, created_by, created_at, .. } = notification;
+    view! {
+        {disabled_at.map(|at| view! {
+            <section class="note caution">
+                <h2>"Nothing is sent"</h2>
+                <p>
+                    "Since " <When at/> ": " {disabled_reason.unwrap_or_default()}
+                    ". What happens meanwhile is not told later. Mend the address or the other system, then switch it on \
+                     again and send again below what is missing."
+                </p>
+            </section>
+        })}
+        <dl class="facts">
+            <div><dt>"Address"</dt><dd><code>{url}</code></dd></div>
+            <div><dt>"Made"</dt><dd>"by " {created_by} ", " <When at=created_at/></dd></div>
+        </dl>
+    }
+}
+
+#[component]
+fn Sent(path: String, deliveries: Page<(NotificationDeliveryView, String)>, off: bool) -> impl IntoView {
+    let Page { results, total, total_is, next } = deliveries;
+    if results.is_empty() {
+        return view! { <p class="note">"Nothing yet. Send a test to see whether it arrives."</p> }
+            .into_any();
+    }
+    let rows = results.into_iter().map(|(delivery, key)| view! { <Row path=path.clone() delivery key off/> });
+    let rows = rows.collect_view();
+    view! {
+        <div class="table" role="region" aria-labelledby="sent" tabindex="0">
+            <table>
+                <thead>
+                    <tr>
+                        <th scope="col">"Happened"</th>
+                        <th scope="col">"What"</th>
+                        <th scope="col">"State"</th>
+                        <th scope="col">"Tries"</th>
+                        <th scope="col">"Again"</th>
+                    </tr>
+                </thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
+        <Pager total at_least=total_is.is_some() what="notifications" path next/>
+    }
+    .into_any()
+}
+
+#[component]
+fn Row(path: String, delivery: NotificationDeliveryView, key: String, off: bool) -> impl IntoView {
+    let NotificationDeliveryView { id, event, request_id, state, created_at, next_at, tries, attempts } =
+        delivery;
+    let what = match request_id {
+        Some(request) => {
+            view! { <a href=format!("/requests/{request}")>"a request"</a> " " {event.title()} }.into_any()
+        }
+        None => event.title().into_any(),
+    };
+    let waits = next_at.filter(|_| state == NotificationDeliveryState::Waiting && !off);
+    let log = attempts.into_iter().rev().map(|attempt| {
+        let came = match (attempt.status, attempt.error) {
+            (_, Some(error)) => error,
+            (Some(status), None) => format!("answered {status}"),
+            (None, None) => "no answer".to_owned(),
+        };
+        view! { <li><When at=attempt.at/> ", " {attempt.millis} " ms: " {came}</li> }
+    });
+    let log = log.collect_view();
+    view! {
+        <tr id=id.to_string()>
+            <td><When at=created_at/></td>
+            <td>{what}<br/><code class="key">{id.to_string()}</code></td>
+            <td>{state.title()} {waits.map(|at| view! { ", next try " <When at/> })}</td>
+            <td>
+                {if tries == 0 {
+                    "none yet".into_any()
+                } else {
+                    view! { <details><summary>{tries}</summary><ul>{log}</ul></details> }.into_any()
+                }}
+            </td>
+            <td>
+                {(!off).then(|| view! {
+                    <form method="post" action=format!("{path}/deliveries/{id}/resend")>
+                        <input type="hidden" name="request_id" value=key/>
+                        <button type="submit" aria-label=format!("Send {id} again")>"Send again"</button>
+                    </form>
+                })}
+            </td>
+        </tr>
+    }
+}

@@ -1,0 +1,84 @@
+//! What the pages about a team's notifications show.
+
+use super::Answer;
+use crate::context::{Flash, FormState};
+use domain::{
+    notification::{NotificationDeliveryView, NotificationView},
+    view::Page,
+};
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// Where a team is told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NotificationsPage {
+    /// The addresses, newest first.
+    pub rows: Vec<NotificationView>,
+    /// The form that makes one: as it was refused, or fresh.
+    pub form: FormState,
+    /// Whether the person may see those of the whole portal.
+    pub admin: bool,
+    /// What the last form post has to say.
+    pub flash: Flash,
+}
+
+/// Where a team is told of what happens to its requests.
+#[server(prefix = "/rpc", endpoint = "notifications")]
+pub async fn notifications(
+    /// The team; `-` for the whole portal.
+    team: String,
+) -> Answer<NotificationsPage> {
+    use super::asked;
+
+    let (asking, caller) = asked::caller()?;
+    let rows = asking.portal.notifications(&caller, &team).await.map_err(asked::refusal)?;
+    let mut form = use_context::<FormState>().unwrap_or_default();
+    if form.request_id.is_empty() {
+        form.request_id = asking.portal.new_submission_key();
+    }
+    Ok(NotificationsPage {
+        rows,
+        form,
+        admin: caller.is_admin(),
+        flash: use_context::<Flash>().unwrap_or_default(),
+    })
+}
+
+/// One address with what was sent there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NotificationPage {
+    /// The address.
+    pub notification: NotificationView,
+    /// What was and is to be sent there, each with the key of the form that sends it again.
+    pub deliveries: Page<(NotificationDeliveryView, String)>,
+    /// The keys of the forms that change, switch, rotate, try out and remove it.
+    pub keys: [String; 5],
+    /// What the last form post has to say.
+    pub flash: Flash,
+}
+
+/// One address where a team is told.
+#[server(prefix = "/rpc", endpoint = "notification")]
+pub async fn notification(
+    /// The team; `-` for the whole portal.
+    team: String,
+    /// The ID.
+    id: String,
+    /// Where the page of deliveries begins.
+    cursor: Option<String>,
+) -> Answer<NotificationPage> {
+    use super::asked;
+
+    let (asking, caller) = asked::caller()?;
+    let portal = &asking.portal;
+    let notification = portal.notification(&caller, &team, &id).await.map_err(asked::refusal)?;
+    let sent = portal.notification_deliveries(&caller, &team, &id, 25, cursor.as_deref());
+    let Page { results, total, total_is, next } = sent.await.map_err(asked::refusal)?;
+    let keyed = results.into_iter().map(|delivery| (delivery, portal.new_submission_key()));
+    Ok(NotificationPage {
+        notification,
+        deliveries: Page { results: keyed.collect(), total, total_is, next },
+        keys: std::array::from_fn(|_| portal.new_submission_key()),
+        flash: use_context::<Flash>().unwrap_or_default(),
+    })
+}
