@@ -77,7 +77,7 @@ fn joined(path: &str, query: &str) -> String {
 
 #[component]
 fn Shown(kind: Kind, page: ListPage, query: String, path: String, team: Option<String>) -> impl IntoView {
-    let ListPage { rows, total, at_least, next, wrong, days, offerings, views, .. } = page;
+    let ListPage { rows, total, at_least, next, wrong, days, exact, offerings, views } = page;
     let filter = Filter::read(&query).unwrap_or_default();
     let spelled = filter.query();
     let older = filter.search.cursor().is_some();
@@ -104,6 +104,7 @@ fn Shown(kind: Kind, page: ListPage, query: String, path: String, team: Option<S
         view! {
             {(kind.rows)(rows)}
             <Pager total at_least what="requests" path=path.clone() filter=spelled.clone() older next/>
+            <Exports path=path.clone() exact/>
         }
         .into_any()
     };
@@ -122,6 +123,26 @@ fn Shown(kind: Kind, page: ListPage, query: String, path: String, team: Option<S
         <Views views path filter=spelled team/>
         {found}
     }
+}
+
+/// Links to files of all that is found: by the API, whose lists are those of a team and of all.
+#[component]
+fn Exports(path: String, exact: String) -> impl IntoView {
+    let list = match path.as_str() {
+        "/requests" => return ().into_any(),
+        "/history" => "/api/v1/requests".to_owned(),
+        _ => format!("/api/v1{path}"),
+    };
+    let and = if exact.is_empty() { "" } else { "&" };
+    let file = |format: &str| format!("{list}?{exact}{and}format={format}");
+    view! {
+        <p>
+            "Export all of them: " <a href=file("csv") rel="external" download>"CSV"</a> " · "
+            <a href=file("ndjson") rel="external" download>"NDJSON"</a>
+            <span class="quiet">" Times in the files are UTC."</span>
+        </p>
+    }
+    .into_any()
 }
 
 /// Between which moments the days of a filter lie.
