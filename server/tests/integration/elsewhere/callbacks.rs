@@ -91,8 +91,8 @@ async fn a_callback_needs_no_login_but_its_signature() {
     let (base, done) = (&world.server.base, json!({ "state": "succeeded", "sequence": 1 }));
     let wrong = SharedSecret::kept("whsec_b3RoZXI=".into()).unwrap();
     deliver(base, &path, &wrong, "ev", &done).await.refused(401, "signature-wrong");
-    let bare = reqwest::Client::new().post(format!("{base}{path}")).json(&done);
-    Answer::of(bare).await.refused(400, "idempotency-key-missing");
+    let unsigned = reqwest::Client::new().post(format!("{base}{path}")).json(&done);
+    Answer::of(unsigned).await.refused(400, "idempotency-key-missing");
     let nowhere = "/api/v1/callbacks/0190aaaa-0000-7000-8000-000000000000";
     deliver(base, nowhere, &secret, "ev", &done).await.refused(404, "not-found");
     let form = reqwest::Client::new().post(format!("{base}{path}")).form(&[("state", "succeeded")]);

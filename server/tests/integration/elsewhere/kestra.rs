@@ -196,7 +196,7 @@ async fn start(
         (day, shown)
     };
     if day.silent {
-        tokio::time::sleep(Duration::from_secs(60)).await;
+        tokio::time::sleep(Duration::from_mins(1)).await;
     }
     if day.faulty {
         return StatusCode::BAD_GATEWAY.into_response();

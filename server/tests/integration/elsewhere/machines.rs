@@ -160,7 +160,7 @@ async fn make(State(machines): State<Machines>, headers: HeaderMap, Json(body): 
         "callback" => StatusCode::ACCEPTED.into_response(),
         // The work is done; its answer never comes.
         "lose" => {
-            tokio::time::sleep(Duration::from_secs(60)).await;
+            tokio::time::sleep(Duration::from_mins(1)).await;
             StatusCode::OK.into_response()
         }
         "break" => StatusCode::INTERNAL_SERVER_ERROR.into_response(),

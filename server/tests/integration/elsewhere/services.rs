@@ -79,8 +79,8 @@ async fn changes_and_actions_are_done_once_though_their_answer_is_lost() {
     world.ann.ended(&id).await;
     let path = "/teams/alpha/resources/machine/one";
     let version = world.ann.etag(path).await;
-    let patch = json!({ "size": "large", "behaviour": "break" });
-    let changed = world.ann.patch(path, &fresh("change"), &version, &patch).await.is(202).id();
+    let larger = json!({ "size": "large", "behaviour": "break" });
+    let changed = world.ann.patch(path, &fresh("change"), &version, &larger).await.is(202).id();
     let ended = world.ann.ended(&changed).await;
     assert_eq!(ended["state"], "succeeded", "{ended}");
     assert_eq!(machines.did("change one"), 1);
