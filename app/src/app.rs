@@ -103,7 +103,7 @@ fn Frame() -> impl IntoView {
                 <Route path=path!("/teams/:team/hooks/:id/test") view=pages::hook::test::TestHook ssr=SsrMode::Async/>
                 <Route path=path!("/teams/:team/hooks/:id/deliveries/:delivery") view=pages::hook::delivery::DeliveryIs ssr=SsrMode::Async/>
                 <Route path=path!("/teams/:team/notifications") view=pages::notifications::Notifications ssr=SsrMode::Async/>
-                <Route path=path!("/teams/:team/notifications/:id") view=pages::notifications::Notification ssr=SsrMode::Async/>
+                <Route path=path!("/teams/:team/notifications/:id") view=pages::notifications::one::Notification ssr=SsrMode::Async/>
                 <Route path=path!("/history") view=pages::history::History ssr=SsrMode::Async/>
                 <Route path=path!("/duplicates") view=pages::duplicates::Duplicates ssr=SsrMode::Async/>
                 <Route path=path!("/duplicates/rehearsal") view=pages::duplicates::rehearsal::Rehearsal ssr=SsrMode::Async/>

@@ -112,7 +112,7 @@ impl Filter {
                 "ended_to" => &mut filter.ended_to,
                 "zone" => &mut filter.zone,
                 _ => {
-                    filter.pair(&mut pairs, name, value)?;
+                    Self::pair(&mut pairs, name, value)?;
                     continue;
                 }
             };
@@ -132,12 +132,7 @@ impl Filter {
     }
 
     /// One pair of the API's grammar, or of what a form sends in its place.
-    fn pair(
-        &self,
-        pairs: &mut Vec<(String, String)>,
-        name: String,
-        value: String,
-    ) -> Result<(), SearchError> {
+    fn pair(pairs: &mut Vec<(String, String)>, name: String, value: String) -> Result<(), SearchError> {
         let split = |rule| {
             value.split_once(':').filter(|(name, _)| !name.is_empty()).ok_or_else(|| wrong(&name, rule))
         };

@@ -190,8 +190,8 @@ mod tests {
     use super::*;
     use Progress::{Failed, Running, Succeeded};
 
-    fn before(sequence: i64, progress: Progress) -> Option<Before> {
-        Some(Before { sequence, progress })
+    fn heard(sequence: i64, progress: Progress) -> Before {
+        Before { sequence, progress }
     }
 
     #[test]
@@ -200,15 +200,15 @@ mod tests {
         let cases = [
             (None, 1, Running, Heard::Applied),
             (None, 0, Succeeded, Heard::Applied),
-            (before(3, Running), 1, Running, Heard::Older),
-            (before(3, Running), 2, Succeeded, Heard::Older),
-            (before(3, Running), 3, Running, Heard::Older),
-            (before(3, Running), 3, Succeeded, Heard::Applied),
-            (before(3, Running), 4, Failed, Heard::Applied),
-            (before(3, Succeeded), 3, Failed, Heard::Ended),
-            (before(3, Failed), 3, Succeeded, Heard::Ended),
-            (before(3, Succeeded), 2, Running, Heard::Older),
-            (before(3, Succeeded), 9, Running, Heard::Ended),
+            (Some(heard(3, Running)), 1, Running, Heard::Older),
+            (Some(heard(3, Running)), 2, Succeeded, Heard::Older),
+            (Some(heard(3, Running)), 3, Running, Heard::Older),
+            (Some(heard(3, Running)), 3, Succeeded, Heard::Applied),
+            (Some(heard(3, Running)), 4, Failed, Heard::Applied),
+            (Some(heard(3, Succeeded)), 3, Failed, Heard::Ended),
+            (Some(heard(3, Failed)), 3, Succeeded, Heard::Ended),
+            (Some(heard(3, Succeeded)), 2, Running, Heard::Older),
+            (Some(heard(3, Succeeded)), 9, Running, Heard::Ended),
         ];
         for (before, sequence, progress, heard) in cases {
             assert_eq!(judge(open, before, sequence, progress), heard, "{before:?} {sequence} {progress:?}");
@@ -221,9 +221,9 @@ mod tests {
             assert_eq!(judge(Standing::Succeeded, None, 1, progress), Heard::Ended);
             assert_eq!(judge(Standing::LaterAttempt, None, 1, progress), Heard::EarlierAttempt);
             let orphaned = if progress == Succeeded { Heard::Orphaned } else { Heard::Ended };
-            assert_eq!(judge(Standing::EndedOtherwise, before(0, Running), 1, progress), orphaned);
+            assert_eq!(judge(Standing::EndedOtherwise, Some(heard(0, Running)), 1, progress), orphaned);
         }
-        assert_eq!(judge(Standing::EndedOtherwise, before(5, Running), 1, Succeeded), Heard::Older);
+        assert_eq!(judge(Standing::EndedOtherwise, Some(heard(5, Running)), 1, Succeeded), Heard::Older);
     }
 
     #[test]

@@ -72,6 +72,34 @@ pub fn Conditions(
     .into_any()
 }
 
+/// A box for each state, ticked where the filter has it.
+fn states(filter: &Filter) -> impl IntoView + use<> {
+    let name = Field::State.compared(Operator::In);
+    let of_state = filter.search.filters().filter(|one| one.field == Field::State);
+    let ticked: Vec<RequestState> = of_state.flat_map(|one| one.states()).collect();
+    let boxes = RequestState::ALL.map(|state| {
+        let checked = ticked.contains(&state);
+        view! {
+            <label class="tick">
+                <input type="checkbox" name=name.clone() value=state.as_str() checked=checked/>
+                {super::state::word(state)}
+            </label>
+        }
+    });
+    boxes.into_iter().collect_view()
+}
+
+/// The doors by which a request may have come.
+fn channels(chosen: &str) -> impl IntoView + use<> {
+    let doors =
+        ["form", "api", "hook", "composite"].into_iter().filter_map(|word| word.parse::<Channel>().ok());
+    let options = doors.map(|one| {
+        let selected = chosen == one.as_str();
+        view! { <option value=one.as_str() selected=selected>{super::state::door(one)}</option> }
+    });
+    options.collect_view()
+}
+
 /// The form that asks for another filter. What it has no field for is kept as it is.
 #[component]
 pub fn FilterForm(
@@ -88,13 +116,6 @@ pub fn FilterForm(
     let value = |name: &str| {
         pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()).unwrap_or_default()
     };
-    let states = Field::State.compared(Operator::In);
-    let ticked: Vec<RequestState> = filter
-        .search
-        .filters()
-        .filter(|one| one.field == Field::State)
-        .flat_map(|one| one.states())
-        .collect();
     let fields = inputs();
     let channel = equal(Field::Channel);
     let mut own: Vec<&str> = vec!["q", "time", "from", "to", "ended_from", "ended_to", "zone", &channel];
@@ -104,23 +125,8 @@ pub fn FilterForm(
     let kept = kept
         .map(|(name, value)| view! { <input type="hidden" name=name.clone() value=value.clone()/> })
         .collect_view();
-    let boxes = RequestState::ALL.map(|state| {
-        let checked = ticked.contains(&state);
-        view! {
-            <label class="tick">
-                <input type="checkbox" name=states.clone() value=state.as_str() checked=checked/>
-                {super::state::word(state)}
-            </label>
-        }
-    });
-    let channels =
-        ["form", "api", "hook", "composite"].into_iter().filter_map(|word| word.parse::<Channel>().ok());
-    let chosen = value(&channel);
-    let channels = channels.map(|one| {
-        let selected = chosen == one.as_str();
-        view! { <option value=one.as_str() selected=selected>{super::state::door(one)}</option> }
-    });
-    let channels = channels.collect_view();
+    let boxes = states(&filter);
+    let channels = channels(&value(&channel));
     let times = Span::ALL.map(|span| {
         let selected = filter.span == Some(span);
         view! { <option value=span.as_str() selected=selected>{span.words()}</option> }
@@ -173,7 +179,7 @@ pub fn FilterForm(
                 <div>
                     <fieldset class="ticks">
                         <legend>"State"</legend>
-                        {boxes.into_iter().collect_view()}
+                        {boxes}
                     </fieldset>
                     <div class="inline">
                         {texts}

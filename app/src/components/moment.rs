@@ -82,14 +82,11 @@ pub fn apart(millis: i64) -> String {
     let units = [("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)];
     let first = units.iter().position(|(_, length)| seconds >= *length).unwrap_or(3);
     let (name, length) = units[first];
-    let mut text = format!("{} {name}", seconds / length);
-    if let Some((name, smaller)) = units.get(first + 1) {
-        let rest = seconds % length / smaller;
-        if rest > 0 {
-            text.push_str(&format!(" {rest} {name}"));
-        }
+    let whole = format!("{} {name}", seconds / length);
+    match units.get(first + 1).map(|(name, smaller)| (name, seconds % length / smaller)) {
+        Some((name, rest)) if rest > 0 => format!("{whole} {rest} {name}"),
+        _ => whole,
     }
-    text
 }
 
 #[cfg(test)]

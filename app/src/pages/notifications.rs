@@ -1,8 +1,6 @@
 //! `/teams/{team}/notifications`: where a team is told of what happens to its requests.
 
-mod one;
-
-pub use one::{Notification, NotificationProps};
+pub mod one;
 
 use super::load;
 use crate::{

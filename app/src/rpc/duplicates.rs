@@ -53,10 +53,8 @@ pub async fn duplicates(
     let today = zone.day_of(now);
     let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
     let read = |name: &str, text: &Option<String>| given(text).map(|text| Day::read(name, &text)).transpose();
-    let range = match time.range.as_deref() {
-        Some(range @ ("day" | "month" | "days")) => range,
-        _ => "week",
-    };
+    let known = |range: &&str| ["day", "week", "month", "days"].contains(range);
+    let range = time.range.as_deref().filter(known).unwrap_or("week");
     let (first, last) = match range {
         "day" => (today.plus(-1), today),
         "month" => (today.plus(-29), today),

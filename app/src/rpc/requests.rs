@@ -79,7 +79,7 @@ pub async fn see_request(
         reveal: caller.may(TeamAct::Reveal, &request.team),
     };
     let flash = use_context::<Flash>().unwrap_or_default();
-    Ok(RequestPage { next, request, events, submissions, chain, flash })
+    Ok(RequestPage { request, events, submissions, chain, next, flash })
 }
 
 /// The requests that one belongs together with, as they stand now.

@@ -142,7 +142,7 @@ pub struct Reply {
 impl fmt::Debug for Reply {
     /// Without headers and body, which may hold a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reply").field("status", &self.status).field("bytes", &self.body.len()).finish()
+        f.debug_struct("Reply").field("status", &self.status).finish_non_exhaustive()
     }
 }
 
@@ -336,7 +336,7 @@ impl Outbound {
             let place = progress.place.clone();
             let why = if error.is_builder() {
                 Why::Address("it is not one of HTTP")
-            } else if causes(&error).any(|cause| cause.is::<NotAllowed>()) {
+            } else if causes(&error).any(<dyn StdError>::is::<NotAllowed>) {
                 Why::NotAllowed(place)
             } else if error.is_connect() && error.is_timeout() {
                 Why::Connect { place, cause: format!("it took longer than {} s", CONNECT.as_secs()) }

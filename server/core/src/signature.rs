@@ -10,7 +10,7 @@ use std::{fmt::Write, time::Duration};
 use subtle::ConstantTimeEq;
 
 /// How far a Standard Webhooks timestamp may lie from now, either way.
-pub const TOLERANCE: Duration = Duration::from_secs(5 * 60);
+pub const TOLERANCE: Duration = Duration::from_mins(5);
 
 /// How the secrets of Standard Webhooks begin.
 const PREFIX: &str = "whsec_";

@@ -45,18 +45,18 @@ fn with_pairs() -> World {
     World::at(home)
 }
 
-fn pair(name: &str, parameters: Value) -> Value {
+fn pair(name: &str, parameters: &Value) -> Value {
     json!({ "offering": "pair", "name": name, "parameters": parameters })
 }
 
 /// Step, action and state of all in the chain of a request.
 async fn chain(world: &World, id: &str) -> Vec<String> {
     let chain = world.ann.get(&format!("/requests/{id}/chain")).await.is(200).json();
-    let word = |one: &Value| {
+    let told = |one: &Value| {
         let step = one["step"].as_str().unwrap_or("-");
         format!("{step} {} {}", one["action"].as_str().unwrap(), one["state"].as_str().unwrap())
     };
-    chain["results"].as_array().unwrap().iter().map(word).collect()
+    chain["results"].as_array().unwrap().iter().map(told).collect()
 }
 
 /// Every effect that the machines' program had, as `effect request`.
@@ -124,7 +124,7 @@ async fn the_sample_starter_makes_a_repository_and_a_certificate_for_real() {
 #[tokio::test]
 async fn a_server_killed_while_steps_are_at_work_doubles_none() {
     let mut world = with_pairs();
-    let id = world.ann.post(ALPHA, "pair", &pair("one", json!({ "seconds": 1 }))).await.is(202).id();
+    let id = world.ann.post(ALPHA, "pair", &pair("one", &json!({ "seconds": 1 }))).await.is(202).id();
     for step in ["first create running", "second create running"] {
         eventually(step, async || chain(&world, &id).await.contains(&step.to_owned()).then_some(())).await;
         world.kill();
@@ -137,14 +137,14 @@ async fn a_server_killed_while_steps_are_at_work_doubles_none() {
     );
     let made = ledger(&world);
     assert_eq!(made.len(), 2, "{made:?}");
-    let again = world.ann.post(ALPHA, "pair", &pair("one", json!({ "seconds": 1 }))).await.is(202);
+    let again = world.ann.post(ALPHA, "pair", &pair("one", &json!({ "seconds": 1 }))).await.is(202);
     assert_eq!((again.id(), again.header("idempotency-replayed")), (id, Some("true")));
 }
 
 #[tokio::test]
 async fn a_failed_step_fails_the_whole_which_leaves_nothing_and_may_be_tried_again() {
     let world = with_pairs();
-    let id = world.ann.made(&pair("one", json!({ "behaviour": "fail" }))).await;
+    let id = world.ann.made(&pair("one", &json!({ "behaviour": "fail" }))).await;
     let failed = world.ann.ended(&id).await;
     assert_eq!(failed["state"], "failed");
     assert!(failed["reason"].as_str().unwrap().contains("second"), "{failed}");

@@ -174,7 +174,7 @@ const SPECIAL_V4: [(u32, u8); 16] = [
     (0xffff_ffff, 32), // broadcast
 ];
 
-/// What is not public within the one part of IPv6 that is (2000::/3).
+/// What is not public within the one part of IPv6 that is (`2000::/3`).
 const SPECIAL_V6: [(u128, u8); 4] = [
     (0x2001_0000 << 96, 23), // protocol assignments, Teredo among them
     (0x2001_0db8 << 96, 32), // documentation
@@ -182,7 +182,7 @@ const SPECIAL_V6: [(u128, u8); 4] = [
     (0x3fff_0000 << 96, 20), // documentation
 ];
 
-/// Whether an address is one of the public Internet. Of IPv6 only 2000::/3 can be, so those that hold an address of IPv4
+/// Whether an address is one of the public Internet. Of IPv6 only `2000::/3` can be, so those that hold an address of IPv4
 /// (mapped, NAT64) are none.
 fn is_public(address: IpAddr) -> bool {
     let within = |(first, prefix): (IpAddr, u8)| Network { address: first, prefix }.contains(address);

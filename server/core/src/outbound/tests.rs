@@ -37,15 +37,15 @@ impl Server {
         let kept = Arc::clone(&heard);
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
-                let mut head = Vec::new();
+                let mut got = Vec::new();
                 let mut piece = [0; 4096];
-                while !head.windows(4).any(|four| four == b"\r\n\r\n") {
+                while !got.windows(4).any(|four| four == b"\r\n\r\n") {
                     match stream.read(&mut piece).await {
-                        Ok(read) if read > 0 => head.extend_from_slice(&piece[..read]),
+                        Ok(read) if read > 0 => got.extend_from_slice(&piece[..read]),
                         _ => break,
                     }
                 }
-                kept.lock().unwrap().push(String::from_utf8_lossy(&head).to_ascii_lowercase());
+                kept.lock().unwrap().push(String::from_utf8_lossy(&got).to_ascii_lowercase());
                 tokio::spawn(speak(stream));
             }
         });

@@ -234,7 +234,7 @@ impl Portal {
                 let stored = NotificationView { note: Some(SECRET_SHOWN_ONCE.into()), ..view.clone() };
                 let answer = Answer::showing(AnswerKind::Created, location.clone(), &stored)?;
                 let secrets = portal.seal_notification(id, &[&secret])?;
-                (Ok(NotificationEffect::Create { view: view.clone(), secrets, answer }), Some(view))
+                (Ok(NotificationEffect::Create { view: Box::new(view.clone()), secrets, answer }), Some(view))
             }
         };
         let asked = (Operation::NotificationCreate, told.team.clone(), body);

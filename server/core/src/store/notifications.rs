@@ -28,7 +28,7 @@ pub enum NotificationEffect {
     /// A new one.
     Create {
         /// What is shown of it.
-        view: NotificationView,
+        view: Box<NotificationView>,
         /// Its signing secrets, sealed.
         secrets: Vec<u8>,
         /// The answer to store: without the secret.

@@ -91,7 +91,7 @@ async fn send(portal: Arc<Inner>, taken: TakenDelivery) {
         Ok(true) => {}
         Ok(false) => tracing::info!(delivery = %taken.id, "another server has taken a notification over"),
         Err(error) => {
-            tracing::warn!(%error, delivery = %taken.id, "what became of a notification is not written")
+            tracing::warn!(%error, delivery = %taken.id, "what became of a notification is not written");
         }
     }
 }

@@ -66,7 +66,9 @@ impl Portal {
             let full = u32::try_from(found.len()).is_ok_and(|found| found == AT_A_TIME);
             after = found.last().map(|last| (last.created_at, last.id.0));
             read += found.len();
-            found.iter().for_each(|request| play.met(request));
+            for request in &found {
+                play.met(request);
+            }
             if !full {
                 break true;
             }

@@ -5,7 +5,10 @@ use crate::store::{
     Confirmation, SecondLook,
     duplicates::{PeriodCount, SLOT, SourceCount},
 };
-use domain::duplicates::Rule;
+use domain::{
+    duplicates::Rule,
+    submission::SubmissionOutcome::{Mismatched, Refused, Replayed, Waited},
+};
 
 fn slot(number: i64) -> Moment {
     at(number * i64::try_from(SLOT.as_millis()).unwrap())
@@ -29,7 +32,6 @@ pub(super) async fn duplicates_are_counted_by_time_rule_and_source(bench: Bench)
         at,
         ..bench.arrived(scope("k"), Operation::Create)
     };
-    use SubmissionOutcome::{Mismatched, Refused, Replayed, Waited};
     let before = Moment::from_millis(slot(5).millis() - 1);
     let mut clicks = arrived(Replayed, None, Channel::Form, before);
     clicks.token_label = None;

@@ -28,7 +28,11 @@ impl Bench {
             note: None,
         };
         let answer = Answer::showing(AnswerKind::Created, None, &view).unwrap();
-        let effect = NotificationEffect::Create { view, secrets: b"kt\0\0\0\x01sealed".to_vec(), answer };
+        let effect = NotificationEffect::Create {
+            view: Box::new(view),
+            secrets: b"kt\0\0\0\x01sealed".to_vec(),
+            answer,
+        };
         self.decided(team, key, effect).await
     }
 

@@ -121,7 +121,7 @@ async fn make(bench: &Bench, number: usize) -> Known {
     let pick = |of: &[&str]| of[(number * 7 + number / 5) % of.len()].to_owned();
     let team = ["blue", "green", "red"][number % 3];
     let key = format!("Key-{number}");
-    let mut scope = scope_of(team, 1 + u128::from(number % 4 == 0), &key);
+    let mut scope = scope_of(team, 1 + u128::from(number.is_multiple_of(4)), &key);
     let mut create = bench.create(&scope, &format!("{}-{number}", ["vm", "db", "web"][number % 3]), "small");
     let labels: BTreeMap<String, String> = [
         ("env", pick(&["prod", "test", "50%_off\\", "Straße", "日本語"])),
@@ -138,16 +138,16 @@ async fn make(bench: &Bench, number: usize) -> Known {
         "size": pick(&["small", "large"]),
         "count": number % 5,
         "ratio": 0.5,
-        "public": number % 2 == 0,
+        "public": number.is_multiple_of(2),
         "note": pick(&["%", "_", "\\", "a,b\n\"c\"", "=cmd()", "ÄÖ"]),
         "tags": ["x", { "deep": format!("deep-{number}") }],
         "text": "3",
         "odd \"name\"]": "odd",
     }));
-    if number % 3 == 0 {
+    if number.is_multiple_of(3) {
         view.correlation_id = format!("payment-ORD-{}", number / 6);
     }
-    if number % 5 == 0 {
+    if number.is_multiple_of(5) {
         view.parent_id = Some(RequestId(Uuid::from_u128(u128::try_from(number % 2).unwrap() + 0xABCD)));
     }
     view.labels = labels.clone();

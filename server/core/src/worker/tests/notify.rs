@@ -93,9 +93,9 @@ async fn what_happened_is_told_once_signed_and_without_values() {
     let delivery = told.tried(&one, 1).await;
     assert_eq!((delivery.state, delivery.request_id, delivery.next_at), (State::Delivered, Some(id), None));
     assert_eq!((delivery.attempts.len(), delivery.attempts[0].status), (1, Some(204)));
-    let received = receiver.received();
-    assert_eq!(received.len(), 1, "only what was asked for");
-    let got = &received[0];
+    let arrived = receiver.received();
+    assert_eq!(arrived.len(), 1, "only what was asked for");
+    let got = &arrived[0];
     assert_eq!(got.id(), delivery.id.to_string());
     let now = told.house.portal.now();
     assert!(got.is_genuine(one.secret.as_deref().unwrap(), now));
@@ -134,9 +134,9 @@ async fn what_does_not_arrive_is_sent_again_as_published_and_at_last_given_up() 
         assert!(tries < 50);
     }
     assert_eq!(delivery.state, State::GivenUp);
-    let received = receiver.received();
-    assert_eq!(received.len(), usize::try_from(tries).unwrap());
-    assert!(received.iter().all(|one| one.id() == received[0].id() && one.body == received[0].body));
+    let arrived = receiver.received();
+    assert_eq!(arrived.len(), usize::try_from(tries).unwrap());
+    assert!(arrived.iter().all(|one| one.id() == arrived[0].id() && one.body == arrived[0].body));
     let log = delivery.attempts.last().unwrap();
     assert_eq!(
         (log.status, log.error.as_deref()),
