@@ -148,8 +148,10 @@ async fn a_change_of_a_git_repository_is_taken_back_by_a_commit_and_can_be_asked
     assert!(is_before(&observe(&offering, &update).await), "it is taken back");
     apply(&offering, &back(&update)).await;
     assert_eq!(git(at, &["rev-list", "--count", "main"]), "5");
-    // A lock that a killed git left behind holds nobody up for long.
-    run("touch", &["-d", "1 minute ago", Path::new(at).join("refs/heads/main.lock").to_str().unwrap()]);
+    // Locks that a killed git left behind hold nobody up for long.
+    for lock in ["refs/heads/main.lock", "HEAD.lock"] {
+        run("touch", &["-d", "1 minute ago", Path::new(at).join(lock).to_str().unwrap()]);
+    }
     apply(&offering, &update).await;
     assert_eq!(git(at, &["rev-list", "--count", "main"]), "6");
 }
