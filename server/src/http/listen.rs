@@ -81,6 +81,8 @@ async fn connection(
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(head)
+        // A caller who sends all of it and hangs up at once has sent it: that it sends no more is not that it never asked.
+        .half_close(true)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
     let mut served = pin!(served);
     let ended = tokio::select! {
@@ -156,6 +158,34 @@ mod tests {
         // The first is dropped for want of a head, and the second has its turn.
         assert!(rest(&mut second).await.starts_with("HTTP/1.1 200 OK"));
         drop(idle);
+    }
+
+    #[tokio::test]
+    async fn who_sends_all_and_hangs_up_at_once_was_heard() {
+        let (heard, tell) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+        let counted = Arc::clone(&heard);
+        let router = Router::new().route(
+            "/",
+            get(move || async move {
+                // Not at the first look, as where a call passes through several layers.
+                tokio::task::yield_now().await;
+                counted.add_permits(1);
+            }),
+        );
+        let Listening { address, .. } = listening(64, router).await;
+        for _ in 0..50 {
+            let tell = Arc::clone(&tell);
+            tokio::spawn(async move {
+                let mut stream = TcpStream::connect(address).await.unwrap();
+                stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
+                drop(stream);
+                tell.add_permits(1);
+            });
+        }
+        for (what, all) in [("sent", &tell), ("heard", &heard)] {
+            let fifty = tokio::time::timeout(LONG, all.acquire_many(50)).await;
+            fifty.unwrap_or_else(|_| panic!("{what}: {} of 50", all.available_permits())).unwrap().forget();
+        }
     }
 
     #[tokio::test]

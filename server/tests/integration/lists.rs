@@ -1,6 +1,10 @@
 //! Lists of requests as pages: each row lies in exactly one day of every zone, and views are saved by plain forms.
 
-use super::support::{ALPHA, PASSWORD, World, browser::Browser, fast};
+use super::support::{
+    ALPHA, PASSWORD, World,
+    browser::{Browser, shown},
+    fast,
+};
 use domain::time::Moment;
 use serde_json::json;
 
@@ -81,7 +85,7 @@ async fn each_request_lies_in_exactly_one_day_of_every_zone() {
     for (number, (zone, day, ..)) in zones.iter().enumerate() {
         let of_day = format!("/teams/alpha/requests?time=days&from={day}&to={day}&zone={zone}&q=-{number}");
         let page = browser.get(&of_day).await.is(200);
-        let page = page.text();
+        let page = shown(&page);
         assert!(
             lists(&page, &format!("first-{number}")) && lists(&page, &format!("last-{number}")),
             "{zone}"
@@ -91,7 +95,7 @@ async fn each_request_lies_in_exactly_one_day_of_every_zone() {
         let until = format!("/teams/alpha/requests?to={day}&zone={zone}&q=-{number}");
         let page = browser.get(&until).await.is(200);
         assert!(
-            ["before", "first", "last"].iter().all(|name| lists(&page.text(), &format!("{name}-{number}")))
+            ["before", "first", "last"].iter().all(|name| lists(&shown(&page), &format!("{name}-{number}")))
         );
     }
 }
@@ -132,7 +136,7 @@ async fn views_are_saved_and_removed_by_plain_forms() {
         assert_eq!(answer.header("location"), Some("/teams/alpha/requests?q=shop"));
     }
     let page = ann.get(list).await.is(200);
-    assert_eq!(page.text().matches("Mine &amp; &lt;yours&gt;</a>").count(), 1, "the same again is the same");
+    assert_eq!(shown(&page).matches("Mine &amp; &lt;yours&gt;</a>").count(), 1, "the same again is the same");
     let id = page.text().split("/views/").nth(1).unwrap().split('/').next().unwrap().to_owned();
     // Another team's list has no views for others, and nobody removes another's.
     ben.post("/views", &view(list, "q=shop")).await.is(303);

@@ -54,6 +54,11 @@ impl Browser {
     }
 }
 
+/// A page's markup as it is seen: without the marks by which its script finds places again.
+pub(crate) fn shown(page: &Answer) -> String {
+    page.text().replace("<!>", "")
+}
+
 /// The value of a hidden field of a page.
 pub(crate) fn hidden(page: &Answer, name: &str) -> String {
     let text = page.text();
