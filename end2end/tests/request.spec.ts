@@ -109,9 +109,10 @@ test("a failed request says why, and a double click on Try again opens one attem
   await reaches(page, scripted, "failed");
   await expect(page.locator("#events")).toContainText("this program was asked to fail");
   await page.getByRole("button", { name: "Try again" }).dblclick();
+  // First the page that the click leads to: loading the old one again at this moment would take the click back.
+  await expect(page.getByText("create, attempt 2")).toBeVisible();
   await reaches(page, scripted, "failed");
   await expect(page.locator("#events").getByText("(attempt 2)").first()).toBeVisible();
-  await expect(page.getByText("create, attempt 2")).toBeVisible();
   await expect(page.locator("#events").getByText("(attempt 3)")).toHaveCount(0);
 });
 
