@@ -203,7 +203,9 @@ impl Search {
         }
         let inner = name.strip_prefix("filters[").and_then(|rest| rest.strip_suffix(']'));
         let (field, rest) = inner.and_then(|inner| inner.split_once("][")).ok_or_else(|| unknown(name))?;
-        if value.chars().count() > MAX_VALUE_LENGTH && !rest.ends_with("IN") {
+        // Each value of a list has that bound for itself.
+        let listed = !matches!(field, "labels" | "parameters") && rest.ends_with("IN");
+        if value.chars().count() > MAX_VALUE_LENGTH && !listed {
             return Err(wrong(name, "has a value of more than 1024 characters"));
         }
         if self.filters.len() + self.labels.len() + self.parameters.len() >= MAX_FILTERS {
@@ -419,7 +421,12 @@ fn equal_to<'n>(name: &str, rest: &'n str, field: &str) -> Result<&'n str, Searc
 
 fn values(field: Field, operator: Operator, value: &str) -> Result<Values, String> {
     let several = operator.takes_several();
-    let texts = if several { spelling::listed(value)? } else { vec![value.to_owned()] };
+    let whole = matches!(operator, Operator::Equals | Operator::NotEquals | Operator::In | Operator::NotIn);
+    let mut texts = if several { spelling::listed(value)? } else { vec![value.to_owned()] };
+    if matches!(field, Field::State | Field::ParentId) && !whole {
+        // Before the bounds are looked at: some are longer so.
+        texts = texts.iter().map(|text| text.to_lowercase()).collect();
+    }
     if texts.len() > MAX_VALUES {
         return Err("has more than 100 values".to_owned());
     }
@@ -436,8 +443,6 @@ fn values(field: Field, operator: Operator, value: &str) -> Result<Values, Strin
             .collect::<Result<_, _>>()
             .map(Values::Moments);
     }
-    let whole = matches!(operator, Operator::Equals | Operator::NotEquals | Operator::In | Operator::NotIn);
-    let lower = |texts: Vec<String>| Values::Texts(texts.iter().map(|text| text.to_lowercase()).collect());
     match field {
         Field::State if whole => {
             let states: Result<Vec<RequestState>, _> = texts.iter().map(|text| text.trim().parse()).collect();
@@ -450,7 +455,6 @@ fn values(field: Field, operator: Operator, value: &str) -> Result<Values, Strin
                 texts.iter().map(|text| text.trim().to_ascii_lowercase().parse()).collect();
             ids.map(Values::Ids).map_err(|_| "is not the ID of a request".to_owned())
         }
-        Field::State | Field::ParentId => Ok(lower(texts)),
         Field::Channel if whole => {
             let words: Result<Vec<Channel>, _> =
                 texts.iter().map(|text| text.trim().to_ascii_lowercase().parse()).collect();

@@ -188,6 +188,9 @@ fn unhex(digits: &[u8]) -> Option<[u8; 32]> {
 }
 
 #[cfg(test)]
+mod fuzz;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -2,9 +2,11 @@
 
 mod changes;
 pub(crate) mod composite;
+mod ground;
 pub(crate) mod receiver;
 
 pub(crate) use changes::target;
+pub(crate) use ground::Ground;
 
 use crate::{
     Answered, Caller, Credential, Error, Parts, Portal,
@@ -15,7 +17,7 @@ use crate::{
     provisioner::{Begun, Context, Job, Observation, Outcome, Provisioner, fake::Fake},
     service::{Arrival, OpenError},
     settings::{GuardSettings, Settings},
-    store::{NewPrincipal, Store, sqlite::Sqlite},
+    store::{NewPrincipal, Store},
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -32,7 +34,6 @@ use domain::{
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
-    path::PathBuf,
     sync::{Arc, LazyLock, Mutex, MutexGuard},
     time::{Duration, Instant},
 };
@@ -159,47 +160,40 @@ pub(crate) struct House {
     pub(crate) store: Arc<dyn Store>,
     /// A member of team alpha.
     pub(crate) ann: Caller,
-    file: PathBuf,
+    pub(crate) ground: Ground,
     plan: Plan,
     background: Option<(CancellationToken, JoinHandle<()>)>,
-    folder: Arc<tempfile::TempDir>,
 }
 
 impl House {
     pub(crate) async fn build(plan: Plan) -> Self {
-        let folder = Arc::new(tempfile::tempdir().unwrap());
-        let file = folder.path().join("keyturn.db");
-        let (portal, store) = open(&file, &plan).await;
+        Self::build_on(Ground::sqlite(), plan).await
+    }
+
+    pub(crate) async fn build_on(ground: Ground, plan: Plan) -> Self {
+        let (portal, store) = open(&ground, &plan).await;
         let now = plan.clock.now();
         for team in ["alpha", "beta"] {
             store.add_team(&Name::parse(team).unwrap(), now).await.unwrap();
         }
         let ann = person(store.as_ref(), "ann", "alpha", TeamRole::Member).await;
-        Self { portal, store, ann, file, plan, background: None, folder }
+        Self { portal, store, ann, ground, plan, background: None }
     }
 
     /// Another portal on the same database, as another process would be.
     pub(crate) async fn beside(&self, change: impl FnOnce(&mut Plan)) -> Self {
         let mut plan = self.plan.clone();
         change(&mut plan);
-        let (portal, store) = open(&self.file, &plan).await;
-        Self {
-            portal,
-            store,
-            ann: self.ann.clone(),
-            file: self.file.clone(),
-            plan,
-            background: None,
-            folder: Arc::clone(&self.folder),
-        }
+        let (portal, store) = open(&self.ground, &plan).await;
+        let (ann, ground) = (self.ann.clone(), self.ground.clone());
+        Self { portal, store, ann, ground, plan, background: None }
     }
 
     /// Why another portal does not open on the same database.
     pub(crate) async fn refused_beside(&self, change: impl FnOnce(&mut Plan)) -> OpenError {
         let mut plan = self.plan.clone();
         change(&mut plan);
-        let store = Arc::new(Sqlite::open(&self.file).await.unwrap());
-        Portal::open(parts(store, &plan)).await.unwrap_err()
+        Portal::open(parts(self.ground.open().await, &plan)).await.unwrap_err()
     }
 
     /// A house whose workers run.
@@ -228,16 +222,14 @@ impl House {
         person(self.store.as_ref(), name, team, role).await
     }
 
-    /// A connection to the database beside the portal's own.
+    /// A connection to the SQLite file beside the portal's own.
     pub(crate) async fn database(&self) -> sqlx::SqliteConnection {
-        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&self.file);
-        sqlx::ConnectOptions::connect(&options).await.unwrap()
+        self.ground.file().await
     }
 
     /// Everything that lies on the disk.
     pub(crate) fn disk(&self) -> Vec<u8> {
-        let files = std::fs::read_dir(self.folder.path()).unwrap();
-        files.flat_map(|file| std::fs::read(file.unwrap().path()).unwrap()).collect()
+        self.ground.disk()
     }
 
     /// Submits a create by ann in team alpha.
@@ -341,8 +333,8 @@ impl Drop for House {
     }
 }
 
-async fn open(file: &std::path::Path, plan: &Plan) -> (Portal, Arc<dyn Store>) {
-    let store: Arc<dyn Store> = Arc::new(Sqlite::open(file).await.unwrap());
+async fn open(ground: &Ground, plan: &Plan) -> (Portal, Arc<dyn Store>) {
+    let store = ground.open().await;
     (Portal::open(parts(Arc::clone(&store), plan)).await.unwrap(), store)
 }
 

@@ -16,16 +16,25 @@ pub(super) fn check(case: &Case<'_>, found: &mut Findings) {
     }
     let cancels = cancels(case);
     for request in &case.history.end.requests {
-        let fails = request.action == "create"
-            && request.parameters.get("behaviour").is_some_and(|word| word == "fail");
-        let asked = if fails { "failed" } else { "succeeded" };
+        let behaves = |how: &str| {
+            request.action == "create" && request.parameters.get("behaviour").is_some_and(|word| word == how)
+        };
+        let asked = if behaves("fail") { "failed" } else { "succeeded" };
         let cancels = cancels.get(request.id.as_str());
         // A delete wins over whatever else is under way, and what was not made is not changed.
         let loses = request.action != "delete" && case.deleted(&request.name);
         let for_nothing = request.action != "create" && case.not_made(&request.name);
+        // What fails the first time does so until somebody opens it again; and a person may give up what nobody can tell.
+        let opened = case
+            .decisions(&request.id)
+            .any(|call| matches!(call.ask, Ask::Retry { .. }) && call.told().is_some());
+        let given_up = case
+            .decisions(&request.id)
+            .any(|call| matches!(&call.ask, Ask::Resolve { resolution, .. } if resolution == "abandon"));
         let right = match request.state.as_str() {
             "canceled" => cancels.is_some() || loses || for_nothing,
             "failed" if for_nothing || (loses && request.action != "create") => true,
+            "failed" if given_up || (behaves("fail-once") && !opened) => true,
             state => state == asked && !cancels.is_some_and(|certain| *certain),
         };
         if !right {
@@ -33,6 +42,18 @@ pub(super) fn check(case: &Case<'_>, found: &mut Findings) {
             found.add(
                 Promise::RightEnd,
                 format!("request {id} ({name}) is {state}, asked for was {asked}; {cancels:?}"),
+            );
+        }
+        // Who was told that it is being stopped learns that it was done all the same.
+        let stopped = case
+            .decisions(&request.id)
+            .any(|call| matches!(call.ask, Ask::Cancel { .. }) && call.told().is_some());
+        if stopped && request.state == "succeeded" && request.reason.is_none() && !case.reopened(&request.id)
+        {
+            let (id, name) = (&request.id, &request.name);
+            found.add(
+                Promise::RightEnd,
+                format!("request {id} ({name}) was to be stopped and succeeded, and does not say so"),
             );
         }
     }
@@ -68,7 +89,7 @@ fn kept(case: &Case<'_>, call: &Call, told: &Told, found: &mut Findings) {
         return;
     };
     let fits = match &call.ask {
-        Ask::Cancel { request } => *request == told.request,
+        ask if ask.decides().is_some() => ask.decides() == Some(&told.request),
         ask if told.existing => ask.name() == Some(&request.name),
         Ask::Create { name, parameters } => {
             request.action == "create" && request.name == *name && holds(&request.parameters, parameters)
@@ -78,6 +99,7 @@ fn kept(case: &Case<'_>, call: &Call, told: &Told, found: &mut Findings) {
         Ask::Add { name, .. } => {
             request.name == *name && !["create", "update", "delete"].contains(&request.action.as_str())
         }
+        Ask::Cancel { .. } | Ask::Retry { .. } | Ask::Resolve { .. } => false,
     };
     if !fits {
         found.add(
@@ -103,7 +125,8 @@ fn holds(kept: &Object, sent: &Object) -> bool {
 }
 
 /// The requests that somebody tried to cancel, and whether they must be canceled for that. An action or a delete that is
-/// done by then stays done, and so does what was told to be stopped already, by a delete that then removes it.
+/// done by then stays done, and so does what was told to be stopped already, by a delete that then removes it; and where
+/// nobody could tell what became of it, a person decided.
 fn cancels<'a>(case: &Case<'a>) -> HashMap<&'a str, bool> {
     let mut cancels: HashMap<&str, bool> = HashMap::new();
     for call in &case.history.calls {
@@ -113,7 +136,7 @@ fn cancels<'a>(case: &Case<'a>) -> HashMap<&'a str, bool> {
             let can_be_undone = case.requests.get(request.as_str()).is_some_and(|request| {
                 ["create", "update"].contains(&request.action.as_str()) && !case.deleted(&request.name)
             });
-            let certain = can_be_undone && call.told().is_some();
+            let certain = can_be_undone && call.told().is_some() && !case.reopened(request);
             *cancels.entry(request).or_default() |= certain;
         }
     }

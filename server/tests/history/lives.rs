@@ -59,14 +59,19 @@ fn living<'a>(case: &Case<'a>, found: &mut Findings) -> BTreeMap<&'a str, &'a Re
 /// What happened outside for each request.
 fn effects(case: &Case<'_>, found: &mut Findings) {
     let mut counts: HashMap<(&str, &str), u32> = HashMap::new();
+    let mut in_attempt: HashMap<(&str, u32, &str), u32> = HashMap::new();
     for effect in &case.history.end.ledger {
         *counts.entry((&effect.request, &effect.deed)).or_default() += 1;
+        *in_attempt.entry((&effect.request, effect.attempt, &effect.deed)).or_default() += 1;
         if !case.requests.contains_key(effect.request.as_str()) {
             found.add(Promise::OneEffect, format!("the effect of no request: {effect:?}"));
         }
     }
-    for ((request, deed), count) in counts.iter().filter(|(_, count)| **count > 1) {
-        found.add(Promise::OneEffect, format!("{deed} was done {count} times for request {request}"));
+    for ((request, attempt, deed), count) in in_attempt.iter().filter(|(_, count)| **count > 1) {
+        found.add(
+            Promise::OneEffect,
+            format!("{deed} was done {count} times in attempt {attempt} of request {request}"),
+        );
     }
     for request in &case.history.end.requests {
         let done = |deed| counts.get(&(request.id.as_str(), deed)).copied().unwrap_or(0);
@@ -74,11 +79,11 @@ fn effects(case: &Case<'_>, found: &mut Findings) {
         let right = match (request.action.as_str(), state) {
             // The thing may be gone before its deletion comes to it.
             ("delete", _) => true,
-            ("create", "succeeded") => done("apply") == 1 && done("destroy") == 0,
+            ("create", "succeeded") => done("apply") == done("destroy") + 1,
             // A delete that it lost against may have done the rest.
             ("create", _) if case.deleted(&request.name) => done("destroy") <= done("apply"),
             ("create", _) => done("apply") == done("destroy"),
-            (_, "succeeded") => done("change") == 1 && done("undo") == 0,
+            (_, "succeeded") => done("change") == done("undo") + 1,
             _ if case.deleted(&request.name) => done("undo") <= done("change"),
             _ => done("change") == done("undo"),
         };

@@ -64,12 +64,26 @@ pub(crate) enum Ask {
     Delete { name: String },
     /// The end of a request.
     Cancel { request: String },
+    /// The next attempt of a request that failed.
+    Retry { request: String },
+    /// What becomes of a request whose outcome nobody can tell: `adopt`, `retry` or `abandon`.
+    Resolve { request: String, resolution: String },
 }
 
 impl Ask {
     /// Whether a call of this kind makes a request of its own.
     fn makes_a_request(&self) -> bool {
-        !matches!(self, Self::Cancel { .. })
+        self.decides().is_none()
+    }
+
+    /// The request that it decides about.
+    fn decides(&self) -> Option<&str> {
+        match self {
+            Self::Cancel { request } | Self::Retry { request } | Self::Resolve { request, .. } => {
+                Some(request)
+            }
+            Self::Create { .. } | Self::Update { .. } | Self::Add { .. } | Self::Delete { .. } => None,
+        }
     }
 
     /// The name of the resource that it is about.
@@ -79,7 +93,7 @@ impl Ask {
             | Self::Update { name, .. }
             | Self::Add { name, .. }
             | Self::Delete { name } => Some(name),
-            Self::Cancel { .. } => None,
+            Self::Cancel { .. } | Self::Retry { .. } | Self::Resolve { .. } => None,
         }
     }
 
@@ -165,6 +179,8 @@ pub(crate) struct Request {
     pub(crate) name: String,
     /// Its state.
     pub(crate) state: String,
+    /// What is said of how it came to that.
+    pub(crate) reason: Option<String>,
     /// Its parameters.
     pub(crate) parameters: Object,
 }
@@ -177,6 +193,8 @@ pub(crate) struct Effect {
     pub(crate) deed: String,
     /// The request it was done for.
     pub(crate) request: String,
+    /// In which attempt of it.
+    pub(crate) attempt: u32,
     /// The name of what it was done to.
     pub(crate) name: String,
     /// The `count` of what stood afterwards, where that is told.
@@ -202,7 +220,7 @@ pub(crate) enum Promise {
     RightEnd,
     /// A name belongs to one living resource.
     OneLife,
-    /// A request has at most one effect outside, and exactly one if it succeeded.
+    /// An attempt of a request has at most one effect outside, and one stands if the request succeeded.
     OneEffect,
     /// What ended never comes back.
     NoReturn,
@@ -253,16 +271,22 @@ struct Case<'a> {
     requests: HashMap<&'a str, &'a Request>,
     /// The calls about each name.
     names: HashMap<&'a str, Vec<&'a Call>>,
+    /// The decisions about each request.
+    decisions: HashMap<&'a str, Vec<&'a Call>>,
 }
 
 impl<'a> Case<'a> {
     fn of(history: &'a History) -> Self {
         let mut by_key: HashMap<&str, Vec<&Call>> = HashMap::new();
         let mut names: HashMap<&str, Vec<&Call>> = HashMap::new();
+        let mut decisions: HashMap<&str, Vec<&Call>> = HashMap::new();
         for call in &history.calls {
             by_key.entry(&call.key).or_default().push(call);
             if let Some(name) = call.ask.name() {
                 names.entry(name).or_default().push(call);
+            }
+            if let Some(request) = call.ask.decides() {
+                decisions.entry(request).or_default().push(call);
             }
         }
         let mut keys: Vec<_> = by_key.into_iter().collect();
@@ -271,7 +295,7 @@ impl<'a> Case<'a> {
             calls.sort_by_key(|call| call.began);
         }
         let requests = history.end.requests.iter().map(|request| (request.id.as_str(), request)).collect();
-        Self { history, keys, requests, names }
+        Self { history, keys, requests, names, decisions }
     }
 
     /// Whether a delete of this name may have been accepted.
@@ -292,6 +316,17 @@ impl<'a> Case<'a> {
     fn about(&self, name: &str) -> impl Iterator<Item = &'a Call> {
         let calls = self.names.get(name).cloned().unwrap_or_default();
         calls.into_iter().filter(|call| !matches!(call.outcome, Outcome::Refused { .. }))
+    }
+
+    /// The decisions about a request that may have been accepted.
+    fn decisions(&self, request: &str) -> impl Iterator<Item = &'a Call> {
+        let calls = self.decisions.get(request).cloned().unwrap_or_default();
+        calls.into_iter().filter(|call| !matches!(call.outcome, Outcome::Refused { .. }))
+    }
+
+    /// Whether somebody may have opened the request again, or said what became of it.
+    fn reopened(&self, request: &str) -> bool {
+        self.decisions(request).any(|call| !matches!(call.ask, Ask::Cancel { .. }))
     }
 
     /// Every success, with its call.

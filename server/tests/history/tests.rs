@@ -30,13 +30,14 @@ impl History {
 
     fn request(&mut self, id: &str, action: &str, name: &str, state: &str, parameters: &Value) {
         let [id, action, name, state] = [id, action, name, state].map(str::to_owned);
-        self.end.requests.push(Request { id, action, name, state, parameters: object(parameters) });
+        let (reason, parameters) = (None, object(parameters));
+        self.end.requests.push(Request { id, action, name, state, reason, parameters });
     }
 
     fn effect(&mut self, deed: &str, request: &str, name: &str) {
         let [deed, request, name] = [deed, request, name].map(str::to_owned);
-        let count = None;
-        self.end.ledger.push(Effect { deed, request, name, count });
+        let (attempt, count) = (1, None);
+        self.end.ledger.push(Effect { deed, request, attempt, name, count });
     }
 
     fn sight(&mut self, began: u64, life: &str, version: i64, count: i64) {
@@ -178,6 +179,83 @@ fn every_request_comes_to_the_end_that_was_asked_for() {
     }
     // A cancellation that was accepted holds.
     breaks(Promise::RightEnd, |history| history.end.requests[1].state = "succeeded".into());
+}
+
+/// The same, with one that failed, was opened again and succeeded, and one of which nobody could tell until it was given
+/// up.
+fn decided() -> History {
+    let mut history = changed();
+    let retry = |request: &str| Ask::Retry { request: request.into() };
+    let abandon = |request: &str| Ask::Resolve { request: request.into(), resolution: "abandon".into() };
+    history.call("k10", create("ten", &json!({ "behaviour": "fail-once" })), told("r10", false));
+    history.call("k11", retry("r10"), told("r10", false));
+    history.call("k12", create("twelve", &json!({ "behaviour": "observe-unknown" })), told("r12", false));
+    history.call("k13", abandon("r12"), told("r12", false));
+    history.call("k14", abandon("r12"), refused(409, "already-decided"));
+    history.request("r10", "create", "ten", "succeeded", &json!({ "behaviour": "fail-once" }));
+    history.request("r12", "create", "twelve", "failed", &json!({ "behaviour": "observe-unknown" }));
+    history.effect("apply", "r12", "twelve");
+    history.effect("destroy", "r12", "twelve");
+    history.effect("apply", "r10", "ten");
+    let ten = Resource { name: "ten".into(), made_by: "r10".into(), ..resource("l10", 1, 1) };
+    history.end.resources.push(Resource { parameters: Object::new(), ..ten });
+    history
+}
+
+#[test]
+fn decisions_are_carried_out_and_said_to_be() {
+    let with = |spoil: fn(&mut History)| {
+        let mut history = decided();
+        spoil(&mut history);
+        check(&history).into_iter().map(|violation| violation.promise).collect::<Vec<_>>()
+    };
+    assert_eq!(check(&decided()), []);
+    let state = |history: &mut History, id: &str, state: &str| {
+        let request = history.end.requests.iter_mut().find(|request| request.id == id).unwrap();
+        state.clone_into(&mut request.state);
+    };
+    // A retry that was accepted and came to nothing.
+    let lost = with(|history| {
+        let request = history.end.requests.iter_mut().find(|request| request.id == "r10").unwrap();
+        "failed".clone_into(&mut request.state);
+    });
+    assert!(lost.contains(&Promise::RightEnd), "{lost:?}");
+    // Nobody gave it up, and it failed.
+    let nobody = with(|history| history.calls.retain(|call| !["k13", "k14"].contains(&call.key.as_str())));
+    assert_eq!(nobody, [Promise::RightEnd]);
+    // The decision was told, and it is as open as before.
+    let mut open = decided();
+    state(&mut open, "r12", "unknown");
+    assert!(check(&open).iter().any(|violation| violation.promise == Promise::RightEnd));
+    // Twice in one attempt, or about another request than was meant.
+    let twice = with(|history| {
+        history.effect("destroy", "r10", "ten");
+        history.effect("apply", "r10", "ten");
+    });
+    assert_eq!(twice, [Promise::OneEffect]);
+    let other = with(|history| {
+        let call = history.calls.iter_mut().find(|call| call.key == "k11").unwrap();
+        call.outcome = told("r12", false);
+    });
+    assert!(other.contains(&Promise::NothingLost), "{other:?}");
+    // A retry is refused while there is nothing to be tried again, and for no other reason.
+    let refused = with(|history| {
+        history.call("k15", Ask::Retry { request: "r10".into() }, refused(409, "name-taken"));
+    });
+    assert_eq!(refused, [Promise::JustRefusal]);
+}
+
+#[test]
+fn what_was_done_before_it_could_be_stopped_says_so() {
+    let canceled = |reason: Option<&str>| {
+        let mut history = changed();
+        history.call("k8", Ask::Cancel { request: "r3".into() }, told("r3", false));
+        let request = history.end.requests.iter_mut().find(|request| request.id == "r3").unwrap();
+        request.reason = reason.map(str::to_owned);
+        check(&history).into_iter().map(|violation| violation.promise).collect::<Vec<_>>()
+    };
+    assert_eq!(canceled(Some("It was done before it could be stopped.")), []);
+    assert_eq!(canceled(None), [Promise::RightEnd]);
 }
 
 #[test]

@@ -82,6 +82,44 @@ async fn guessing_passwords_is_braked_too() {
 }
 
 #[tokio::test]
+async fn who_guesses_keeps_nobody_out_who_comes_from_elsewhere() {
+    let world = World::start();
+    let from = |address: [u8; 4]| {
+        let client = reqwest::Client::builder().local_address(std::net::IpAddr::from(address));
+        client.redirect(reqwest::redirect::Policy::none()).build().unwrap()
+    };
+    let (guesser, other) = (from([127, 0, 0, 1]), from([127, 0, 0, 2]));
+    let log_in = async |client: &reqwest::Client, password: &str, claimed: &str| {
+        let call = client.post(format!("{}/login", world.server.base));
+        let call = call.header("Origin", &world.server.base).header("X-Forwarded-For", claimed);
+        Answer::of(call.form(&[("name", "ann"), ("password", password)])).await
+    };
+    let mut statuses = Vec::new();
+    for number in 0..30 {
+        // Whoever it says it is.
+        statuses.push(log_in(&guesser, "wrong", &format!("127.0.0.{}", number + 2)).await);
+    }
+    let last = statuses.pop().unwrap();
+    assert!(last.status == 429 && last.header("retry-after").is_some(), "{}", last.text());
+    // Also with the right password by now, and the owner gets in from another address.
+    assert_eq!(log_in(&guesser, PASSWORD, "127.0.0.2").await.status, 429);
+    assert_eq!(log_in(&other, PASSWORD, "127.0.0.1").await.status, 303);
+    // The same of tokens: of 200 wrong ones the last are not even looked at, and elsewhere each is.
+    let wrong = async |client: &reqwest::Client, number: usize| {
+        let call = client.get(format!("{}/api/v1/me", world.server.base));
+        Answer::of(call.bearer_auth(format!("kt_{number}")).header("X-Forwarded-For", "127.0.0.2"))
+            .await
+            .status
+    };
+    let mut last = 0;
+    for number in 0..200 {
+        last = wrong(&guesser, number).await;
+    }
+    assert_eq!((last, wrong(&other, 0).await), (429, 401));
+    world.ann.get("/me").await.is(200);
+}
+
+#[tokio::test]
 async fn a_token_in_the_address_is_refused_and_not_written_down() {
     let world = World::with(&[("KEYTURN_LOG", "trace")]);
     let token = world.ann.token.clone().unwrap();

@@ -1,26 +1,26 @@
 //! Time moved by `KEYTURN_CLOCK_OFFSET` to where something ends: what holds a moment before, and what holds after.
 
-use super::support::{ALPHA, Answer, Home, World, eventually, vm};
+use super::support::{ALPHA, Answer, Cluster, Home, World, eventually, vm};
 use portal::clock::{Clock, SystemClock};
 use serde_json::{Value, json};
 use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
 use std::time::Duration;
 
-const SECOND: i64 = 1000;
+pub(super) const SECOND: i64 = 1000;
 
 /// The machine's time, in milliseconds.
-fn machine() -> i64 {
+pub(super) fn machine() -> i64 {
     SystemClock::default().now().millis()
 }
 
 /// What the portal writes as a time, in milliseconds.
-fn millis(shown: &Value) -> i64 {
+pub(super) fn millis(shown: &Value) -> i64 {
     let moment: domain::time::Moment = serde_json::from_value(shown.clone()).unwrap();
     moment.millis()
 }
 
 /// Starts the server again with its clock moved so that `end` comes a while after; how far it was moved.
-fn start_before(world: &mut World, end: i64, before: i64) -> i64 {
+pub(super) fn start_before(world: &mut World, end: i64, before: i64) -> i64 {
     world.kill();
     let offset = end - before - machine();
     world.server.home.set("KEYTURN_CLOCK_OFFSET", &format!("{offset}ms"));
@@ -66,7 +66,15 @@ async fn crosses(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_is_kept_to_the_end_of_its_retention_and_no_longer() {
-    let mut world = World::start();
+    kept_and_no_longer(World::at(Home::on_sqlite(&[]))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_postgresql_a_key_is_kept_to_the_end_of_its_retention_and_no_longer() {
+    kept_and_no_longer(World::at(Home::on_postgres(Cluster::shared(), &[]))).await;
+}
+
+async fn kept_and_no_longer(mut world: World) {
     let body = vm("one", json!({}));
     let first = world.ann.post(ALPHA, "k", &body).await.is(202);
     let finished = millis(&world.ann.ended(&first.id()).await["finished_at"]);
@@ -94,6 +102,57 @@ async fn a_key_is_kept_to_the_end_of_its_retention_and_no_longer() {
     assert_eq!(ledger.lines().count(), 1, "{ledger}");
 }
 
+/// Retentions that end before the callers' tokens do.
+const SHORT: [(&str, &str); 3] = [
+    ("KEYTURN_GUARD_LONGEST_RETRY", "1h"),
+    ("KEYTURN_GUARD_RETENTION", "2h"),
+    ("KEYTURN_GUARD_TOMBSTONES", "3h"),
+];
+const HOUR: i64 = 3600 * SECOND;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_refused_to_the_end_of_its_tombstone_and_no_longer() {
+    refused_and_no_longer(World::at(Home::on_sqlite(&SHORT))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_postgresql_a_key_is_refused_to_the_end_of_its_tombstone_and_no_longer() {
+    refused_and_no_longer(World::at(Home::on_postgres(Cluster::shared(), &SHORT))).await;
+}
+
+async fn refused_and_no_longer(mut world: World) {
+    let mut first = Vec::new();
+    for (key, name) in [("k", "one"), ("l", "two")] {
+        let answer = world.ann.post(ALPHA, key, &vm(name, json!({}))).await.is(202);
+        let end = millis(&world.ann.ended(&answer.id()).await["finished_at"]) + 5 * HOUR;
+        first.push((answer.id(), end));
+    }
+    let is_over = |id: &str| {
+        let id = id.to_owned();
+        move |answer: &Answer| {
+            let refused = answer.clone().refused(410, "idempotency-key-expired");
+            assert_eq!(refused.json()["request"]["id"], json!(id));
+        }
+    };
+    // The later one first: who looks beyond the end of a tombstone removes it.
+    let (id, end) = &first[1];
+    let look = async |world: &World| world.ann.get("/teams/alpha/submissions?key=l").await;
+    crosses(&mut world, *end, look, is_over(id), |answer| drop(answer.clone().refused(404, "not-found")))
+        .await;
+    let (id, end) = &first[0];
+    let body = vm("one", json!({}));
+    let repeat = async |world: &World| world.ann.post(ALPHA, "k", &body).await;
+    // The key is free then, and the name rule still holds.
+    let is_there = |answer: &Answer| {
+        assert_eq!((answer.status, answer.header("keyturn-outcome")), (200, Some("existing")));
+        assert_eq!(&answer.id(), id);
+    };
+    crosses(&mut world, *end, repeat, is_over(id), is_there).await;
+    assert_eq!(world.count().await, 2);
+    let ledger = std::fs::read_to_string(world.server.home.path().join("data/offerings/vm/ledger")).unwrap();
+    assert_eq!(ledger.lines().count(), 2, "{ledger}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_key_of_what_is_not_at_its_end_is_kept_however_long_that_takes() {
     let mut world = World::start();
@@ -119,14 +178,16 @@ async fn a_run_is_taken_from_a_killed_server_when_its_lease_is_over_and_not_befo
     for before in [3 * SECOND, 10 * SECOND, 30 * SECOND] {
         let mut world = World::at(Home::on_sqlite(&[("KEYTURN_LEASE", "1h")]));
         let id = world.ann.made(&vm("one", json!({ "seconds": 1 }))).await;
-        let path = format!("/requests/{id}");
-        eventually("it runs", async || {
-            (world.ann.get(&path).await.json()["state"] == "running").then_some(())
-        })
-        .await;
-        world.kill();
         let options = SqliteConnectOptions::new().filename(world.server.home.database());
         let mut database = options.connect().await.unwrap();
+        loop {
+            let begun = sqlx::query_scalar("SELECT touched FROM run");
+            if begun.fetch_optional(&mut database).await.unwrap() == Some(true) {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        world.kill();
         let lease = sqlx::query_scalar("SELECT due_at FROM run WHERE owner IS NOT NULL");
         let end: i64 = lease.fetch_one(&mut database).await.unwrap();
 

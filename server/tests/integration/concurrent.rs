@@ -1,6 +1,6 @@
 //! Many senders at once.
 
-use super::support::{ALPHA, World, fast};
+use super::support::{ALPHA, Cluster, Home, World, fast};
 use futures_util::{StreamExt, stream};
 use serde_json::json;
 use std::collections::HashMap;
@@ -40,7 +40,15 @@ async fn two_hundred_keys_of_twenty_sends_each_make_two_hundred_requests_and_res
 
 #[tokio::test(flavor = "multi_thread")]
 async fn neighbouring_keys_of_many_teams_never_meet_a_fault() {
-    let world = World::start();
+    neighbours(World::start()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_postgresql_neighbouring_keys_of_many_teams_never_meet_a_fault() {
+    neighbours(World::at(Home::on_postgres(Cluster::shared(), &[]))).await;
+}
+
+async fn neighbours(world: World) {
     let sends = (0..600).map(|number| {
         let (api, path) = match number % 3 {
             0 => (world.ann.clone(), "/teams/alpha/requests"),

@@ -18,7 +18,7 @@ fn hmac(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-fn standard(secret: &str, id: &str, at: i64, body: &str) -> String {
+pub(super) fn standard(secret: &str, id: &str, at: i64, body: &str) -> String {
     let key = BASE64_STANDARD.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
     let mac = hmac(&key, &[id.as_bytes(), b".", at.to_string().as_bytes(), b".", body.as_bytes()]);
     format!("v1,{}", BASE64_STANDARD.encode(mac))
@@ -36,9 +36,9 @@ fn now() -> i64 {
 
 /// A hook as its owner made it, and its secret.
 #[derive(Clone)]
-struct Hook {
-    id: String,
-    secret: String,
+pub(super) struct Hook {
+    pub(super) id: String,
+    pub(super) secret: String,
     signature: String,
 }
 
@@ -74,7 +74,7 @@ impl Hook {
     }
 }
 
-fn definition(signature: &str) -> Value {
+pub(super) fn definition(signature: &str) -> Value {
     json!({
         "title": format!("orders by {signature}"), "offering": "fast", "signature": signature,
         "when": "payload.kind != 'noise'",
@@ -86,18 +86,18 @@ fn definition(signature: &str) -> Value {
     })
 }
 
-async fn made(owner: &Api, definition: &Value) -> Hook {
+pub(super) async fn made(owner: &Api, definition: &Value) -> Hook {
     let view = owner.post(HOOKS, &fresh("hook"), definition).await.is(201).json();
     let text = |member: &str| view[member].as_str().unwrap().to_owned();
     Hook { id: text("id"), secret: text("secret"), signature: text("signature") }
 }
 
-fn order(name: &str, number: u32) -> Value {
+pub(super) fn order(name: &str, number: u32) -> Value {
     json!({ "kind": "order", "name": name, "order": number, "count": 2 })
 }
 
 /// An owner of team alpha.
-fn owner(world: &World) -> Api {
+pub(super) fn owner(world: &World) -> Api {
     world.server.api(&world.server.home.user("olga", "member", Some("alpha:owner"), None))
 }
 

@@ -1,4 +1,4 @@
-//! Fuzzing of what comes from outside: keys, JSON, and the meaning that is made of it.
+//! Fuzzing of what comes from outside: keys, labels, searches, JSON, and the meaning that is made of it.
 //!
 //! `PROPTEST_CASES=200000 cargo test -p domain --test fuzz` runs it long. What it found before is kept in `corpus` and
 //! in `regressions`, and is tried first.
@@ -7,8 +7,10 @@
 
 mod intake;
 mod keys;
+mod labels;
 mod meaning;
 mod patches;
+mod searches;
 mod spelling;
 
 use proptest::{prelude::*, test_runner::FileFailurePersistence};

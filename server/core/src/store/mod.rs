@@ -6,7 +6,7 @@
 mod change;
 pub mod changes;
 #[cfg(test)]
-mod conformance;
+pub(crate) mod conformance;
 pub mod cursor;
 pub mod duplicates;
 mod errands;

@@ -115,6 +115,17 @@ impl Home {
         self.settings.push((name.to_owned(), value.to_owned()));
     }
 
+    pub(crate) fn is_on_postgres(&self) -> bool {
+        self.settings.iter().any(|(name, _)| name == "KEYTURN_DATABASE_URL")
+    }
+
+    /// A connection to its PostgreSQL database beside the portal's own.
+    pub(crate) async fn postgres(&self) -> sqlx::PgConnection {
+        let address = self.settings.iter().find(|(name, _)| name == "KEYTURN_DATABASE_URL").unwrap();
+        let options: sqlx::postgres::PgConnectOptions = address.1.parse().unwrap();
+        sqlx::ConnectOptions::connect(&options).await.unwrap()
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }

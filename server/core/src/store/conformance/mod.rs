@@ -2,7 +2,7 @@
 
 mod changes;
 #[path = "../../../../tests/integration/support/cluster.rs"]
-mod cluster;
+pub(crate) mod cluster;
 mod duplicates;
 mod errands;
 mod families;

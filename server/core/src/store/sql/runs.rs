@@ -11,6 +11,9 @@ use sqlx::{AssertSqlSafe, Row};
 use std::time::Duration;
 use uuid::Uuid;
 
+/// What is said of a request that was to be stopped and is done all the same.
+const DONE_BEFORE: &str = "It was done before it could be stopped, and it cannot be taken back.";
+
 /// How long a request's history may grow before further log lines are dropped.
 const MOST_EVENTS: i64 = 10_000;
 
@@ -296,6 +299,8 @@ pub(super) async fn end(
             (RequestState::Canceled, Some(lives::LOST))
         }
         RequestState::Failed if canceled => (RequestState::Canceled, ending.reason.as_deref()),
+        // Somebody was told that it is being stopped.
+        RequestState::Succeeded if canceled => (RequestState::Succeeded, Some(DONE_BEFORE)),
         state => (state, ending.reason.as_deref()),
     };
     remove(connection, hold.request).await?;

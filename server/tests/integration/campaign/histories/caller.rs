@@ -15,8 +15,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a caller goes on with what gets no answer, or comes to no end.
+/// How long a caller goes on with what gets no answer.
 const PATIENCE: Duration = Duration::from_mins(2);
+/// How long a caller waits for an end, which may wait for what a person has to decide.
+const WHILE: Duration = Duration::from_secs(10);
 /// How long a caller waits for one answer.
 const TIME_OUT: Duration = Duration::from_secs(10);
 
@@ -68,6 +70,10 @@ impl Field {
 
     pub(super) fn calls(&self) -> Vec<Call> {
         self.calls.lock().unwrap().clone()
+    }
+
+    pub(super) fn add(&self, sent: Sent) {
+        self.sent.lock().unwrap().push(sent);
     }
 
     pub(super) fn sights(&self) -> Vec<Sight> {
@@ -179,14 +185,38 @@ impl Caller {
                 let version = if pick % 2 == 0 { self.look(&name).await } else { None };
                 self.with_fresh_key(Ask::Delete { name }, version)
             }
+            Deed::Decide(pick) => {
+                let ask = self.decision(*pick).await?;
+                self.with_fresh_key(ask, None)
+            }
             Deed::Look(pick) => {
                 let name = self.name(*pick)?;
                 self.look(&name).await;
                 return None;
             }
         };
-        self.field.sent.lock().unwrap().push(sent.clone());
+        self.field.add(sent.clone());
         Some(sent)
+    }
+
+    /// What there is to be decided about one of the requests that go no further without a person.
+    async fn decision(&mut self, pick: u64) -> Option<Ask> {
+        let waiting = "/requests?filters[state][IN]=failed,unknown&size=10";
+        let call = self.field.portal(&mut self.dice).call("GET", waiting).timeout(TIME_OUT);
+        let answer = Answer::try_of(call).await.ok().filter(|answer| answer.status == 200)?;
+        let seen = chosen(answer.json()["results"].as_array()?, pick)?;
+        let request = seen["id"].as_str()?.to_owned();
+        match seen["state"].as_str()? {
+            "failed" => Some(Ask::Retry { request }),
+            "unknown" => {
+                // To say that it is done is right only where it is.
+                let is_done = seen["parameters"]["behaviour"] == "observe-unknown";
+                let among: &[&str] =
+                    if is_done { &["retry", "abandon", "adopt"] } else { &["retry", "abandon"] };
+                Some(Ask::Resolve { request, resolution: chosen(among, pick)?.to_owned() })
+            }
+            _ => None,
+        }
     }
 
     /// The name of one of the things that were asked for last.
@@ -242,19 +272,20 @@ impl Caller {
         }
     }
 
-    /// Asks until the request has come to its end.
+    /// Asks for a while whether the request has come to its end, or as far as it goes without a person.
     async fn until_ended(&mut self, id: &str) {
-        let end = Instant::now() + PATIENCE;
-        loop {
+        let end = Instant::now() + WHILE;
+        while Instant::now() < end {
             let portal = self.field.portal(&mut self.dice);
             let call = portal.call("GET", &format!("/requests/{id}")).header("Prefer", "wait=2");
             if let Ok(answer) = Answer::try_of(call.timeout(Duration::from_secs(5))).await
                 && answer.status != 503
-                && !answer.clone().is(200).json()["finished_at"].is_null()
             {
-                return;
+                let seen = answer.is(200).json();
+                if !seen["finished_at"].is_null() || seen["state"] == "unknown" {
+                    return;
+                }
             }
-            assert!(Instant::now() < end, "no end of {id}");
             tokio::time::sleep(Duration::from_millis(self.dice.below(100))).await;
         }
     }
@@ -278,7 +309,7 @@ fn name_of(ask: &Ask) -> Option<&str> {
         | Ask::Update { name, .. }
         | Ask::Add { name, .. }
         | Ask::Delete { name } => Some(name),
-        Ask::Cancel { .. } => None,
+        Ask::Cancel { .. } | Ask::Retry { .. } | Ask::Resolve { .. } => None,
     }
 }
 
@@ -297,6 +328,10 @@ fn call(portal: &Api, sent: &Sent, dice: &mut Dice) -> reqwest::RequestBuilder {
         }
         Ask::Delete { name } => ("DELETE", resource(name), None),
         Ask::Cancel { request } => ("POST", format!("/requests/{request}/cancel"), None),
+        Ask::Retry { request } => ("POST", format!("/requests/{request}/retry"), None),
+        Ask::Resolve { request, resolution } => {
+            ("POST", format!("/requests/{request}/resolve"), Some(json!({ "resolution": resolution })))
+        }
     };
     let key = if dice.below(2) == 0 { sent.key.clone() } else { format!("\"{}\"", sent.key) };
     let mut call = portal.call(method, &path).header("Idempotency-Key", key);

@@ -111,7 +111,7 @@ impl Site {
             caller.await.unwrap();
         }
         let home = self.world.server.home.path().to_owned();
-        let history = healed(&seed, &field, &self.world.ada, &home.join("data/offerings/vm/ledger")).await;
+        let history = healed(&seed, &field, &self.world.ada, &home.join("data/offerings/vm")).await;
         eprintln!("{failed} faults, {:.1} s; {}", begun.elapsed().as_secs_f64(), told(&history));
         must_hold(&seed, &history);
         eventually("nothing runs any more", async || programs_of(&home).is_empty().then_some(())).await;
@@ -119,10 +119,13 @@ impl Site {
 }
 
 /// Lets everything come to its end, sends every key once more before and after that, and tells how things stand then.
-async fn healed(seed: &Dice, field: &Arc<Field>, all_seeing: &Api, ledger: &Path) -> History {
+async fn healed(seed: &Dice, field: &Arc<Field>, all_seeing: &Api, state: &Path) -> History {
     // Whatever got lost arrives now or never.
     all_again(seed, field, field.sent()).await;
-    settled(all_seeing).await;
+    // From now on everything can be looked at, so that whatever nobody could tell is decided.
+    std::fs::create_dir_all(state).unwrap();
+    std::fs::write(state.join("mended"), "").unwrap();
+    settled(seed, field, all_seeing).await;
     // And once all is over, every key that was accepted still has its first answer.
     let accepted = |sent: &Sent, calls: &HashSet<String>| calls.contains(&sent.key);
     let told: HashSet<String> = field
@@ -133,12 +136,12 @@ async fn healed(seed: &Dice, field: &Arc<Field>, all_seeing: &Api, ledger: &Path
         .collect();
     let again = field.sent().into_iter().filter(|sent| accepted(sent, &told)).collect();
     all_again(seed, field, again).await;
-    let requests = settled(all_seeing).await;
+    let requests = settled(seed, field, all_seeing).await;
     let resources = all(all_seeing, "/teams/alpha/resources").await;
     let end = End {
         requests: requests.iter().map(request).collect(),
         resources: resources.iter().map(resource).collect(),
-        ledger: effects(&std::fs::read_to_string(ledger).unwrap_or_default()),
+        ledger: effects(&std::fs::read_to_string(state.join("ledger")).unwrap_or_default()),
     };
     History { calls: field.calls(), sights: field.sights(), end }
 }
@@ -171,15 +174,31 @@ async fn all(api: &Api, path: &str) -> Vec<Value> {
     }
 }
 
-/// All requests, once every one has come to its end.
-async fn settled(api: &Api) -> Vec<Value> {
+/// All requests, once every one has come to its end; what nobody can tell is tried once more.
+async fn settled(seed: &Dice, field: &Arc<Field>, api: &Api) -> Vec<Value> {
     let end = Instant::now() + BOUND.max(SOON);
+    // No key of these was used before.
+    let mut decided = field.calls().len();
     loop {
         let requests = all(api, "/requests").await;
         let open: Vec<&Value> = requests.iter().filter(|one| one["finished_at"].is_null()).collect();
         if open.is_empty() {
             return requests;
         }
+        let unknown: Vec<Sent> = open
+            .iter()
+            .filter(|one| one["state"] == "unknown")
+            .map(|one| {
+                decided += 1;
+                let (request, resolution) = (one["id"].as_str().unwrap().to_owned(), "retry".to_owned());
+                let key = format!("last-word-{decided}-{request}");
+                Sent { key, ask: Ask::Resolve { request, resolution }, if_match: None }
+            })
+            .collect();
+        for sent in &unknown {
+            field.add(sent.clone());
+        }
+        all_again(seed, field, unknown).await;
         assert!(Instant::now() < end, "stuck: {open:?}");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
@@ -192,6 +211,7 @@ fn request(shown: &Value) -> Request {
         action: text("action"),
         name: text("name"),
         state: text("state"),
+        reason: shown["reason"].as_str().map(str::to_owned),
         parameters: shown["parameters"].as_object().unwrap().clone(),
     }
 }
@@ -201,8 +221,8 @@ fn effects(ledger: &str) -> Vec<Effect> {
     let effect = |line: &str| {
         let words: Vec<&str> = line.split(' ').collect();
         let name = words[2].strip_prefix("alpha/").unwrap().to_owned();
-        let count = words[5].parse().ok();
-        Effect { deed: words[0].to_owned(), request: words[1].to_owned(), name, count }
+        let (attempt, count) = (words[3].parse().unwrap(), words[5].parse().ok());
+        Effect { deed: words[0].to_owned(), request: words[1].to_owned(), attempt, name, count }
     };
     ledger.lines().map(effect).collect()
 }
@@ -211,12 +231,14 @@ fn effects(ledger: &str) -> Vec<Effect> {
 fn told(history: &History) -> String {
     type Kind = (&'static str, fn(&Ask) -> bool);
     let count = |fits: fn(&Outcome) -> bool| history.calls.iter().filter(|call| fits(&call.outcome)).count();
-    let kinds: [Kind; 5] = [
+    let kinds: [Kind; 7] = [
         ("create", |ask| matches!(ask, Ask::Create { .. })),
         ("update", |ask| matches!(ask, Ask::Update { .. })),
         ("add", |ask| matches!(ask, Ask::Add { .. })),
         ("delete", |ask| matches!(ask, Ask::Delete { .. })),
         ("cancel", |ask| matches!(ask, Ask::Cancel { .. })),
+        ("retry", |ask| matches!(ask, Ask::Retry { .. })),
+        ("resolve", |ask| matches!(ask, Ask::Resolve { .. })),
     ];
     let kinds = kinds.map(|(word, fits)| {
         let told =

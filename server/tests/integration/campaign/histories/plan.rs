@@ -38,6 +38,8 @@ pub(super) enum Deed {
     Add(u64),
     /// The end of a resource.
     Delete(u64),
+    /// What a person decides about a request that failed, or of which nobody can tell.
+    Decide(u64),
     /// A look at a resource.
     Look(u64),
 }
@@ -68,7 +70,7 @@ impl Plan {
         self.step += 1;
         let dice = &mut self.dice;
         let pick = dice.next();
-        let deed = match dice.below(28) {
+        let deed = match dice.below(32) {
             0..10 => Deed::Ask(self.create()),
             10..13 => Deed::Again(pick),
             13..15 => Deed::Other(pick),
@@ -77,6 +79,7 @@ impl Plan {
             18..20 => Deed::Update(pick),
             20..23 => Deed::Add(pick),
             23..25 => Deed::Delete(pick),
+            25..29 => Deed::Decide(pick),
             _ => Deed::Look(pick),
         };
         let dice = &mut self.dice;
@@ -102,10 +105,14 @@ impl Plan {
             let parameters = if dice.below(3) == 0 { json!({ "size": "large" }) } else { json!({}) };
             return Ask::Create { name, parameters: object(parameters) };
         }
-        let mut parameters = match dice.below(10) {
+        let mut parameters = match dice.below(20) {
             0 => json!({ "behaviour": "fail" }),
-            1 => json!({ "behaviour": "retry-once" }),
-            2 | 3 => json!({ "behaviour": "lose-answer" }),
+            1 | 2 => json!({ "behaviour": "fail-once" }),
+            3 => json!({ "behaviour": "retry-once" }),
+            4 | 5 => json!({ "behaviour": "lose-answer" }),
+            6 => json!({ "behaviour": "crash" }),
+            7 => json!({ "behaviour": "cannot-tell" }),
+            8 => json!({ "behaviour": "observe-unknown" }),
             _ => json!({ "count": 1 + dice.below(3), "note": "é \"quoted\"" }),
         };
         if dice.below(2) == 0 {
@@ -139,7 +146,7 @@ pub(super) fn other_than(ask: &Ask, pick: u64) -> Ask {
         }
         Ask::Add { name, count } => Ask::Add { name: name.clone(), count: count + 1 },
         Ask::Delete { name } => Ask::Delete { name: format!("{name}-x") },
-        Ask::Cancel { request } => {
+        Ask::Cancel { request } | Ask::Retry { request } | Ask::Resolve { request, .. } => {
             Ask::Create { name: format!("not-{}", &request[..8]), parameters: Object::new() }
         }
     }

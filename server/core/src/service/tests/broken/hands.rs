@@ -2,7 +2,7 @@
 //! they began and come back when another has taken over.
 
 use super::{
-    Fault,
+    faults::Fault,
     history::{Dice, Effect},
 };
 use crate::{
@@ -43,14 +43,19 @@ impl Shop {
                 continue;
             };
             let (hold, name) = (run.hold(), run.request.view.name.to_string());
+            let (deed, undoing) =
+                if run.request.view.action == "create" { ("apply", "destroy") } else { ("change", "undo") };
             let ending = match run.intent {
                 Intent::Cancel => {
-                    if self.stands(hold.request) {
-                        self.write("destroy", hold.request, name);
+                    // Long enough for whoever got the name meanwhile.
+                    let long = if self.fault == Fault::NameEarly { 150 } else { 0 };
+                    tokio::time::sleep(Duration::from_millis(long + 10 + dice.below(20))).await;
+                    if self.stands(hold.request, deed) {
+                        self.write(undoing, hold.request, name);
                     }
                     RequestState::Canceled
                 }
-                _ if run.touched && self.stands(hold.request) => RequestState::Succeeded,
+                _ if run.touched && self.stands(hold.request, deed) => RequestState::Succeeded,
                 _ => {
                     store.note(hold, Vec::new(), true, portal.now()).await.unwrap();
                     if dice.below(4) == 0
@@ -60,7 +65,7 @@ impl Shop {
                         continue;
                     }
                     tokio::time::sleep(Duration::from_millis(10 + dice.below(20))).await;
-                    self.write("apply", hold.request, name);
+                    self.write(deed, hold.request, name);
                     RequestState::Succeeded
                 }
             };
@@ -71,16 +76,12 @@ impl Shop {
     /// The worker is cut off: its work fails without effect, its lease ends, another takes over, and only then does it
     /// write down what it knows.
     async fn come_back_late(&self, hold: Hold) {
-        let mut database = self.house.database().await;
-        let lapse = sqlx::query("UPDATE run SET due_at = 0 WHERE request = $1 AND fence = $2");
-        lapse.bind(hold.request.0).bind(hold.fence).execute(&mut database).await.unwrap();
+        let (ground, request) = (&self.house.ground, self.house.ground.literal(hold.request.0));
+        let lapse = format!("UPDATE run SET due_at = 0 WHERE request = {request} AND fence = {}", hold.fence);
+        ground.execute(&lapse).await;
         let by = Instant::now() + SOON;
         let latest = loop {
-            let latest: Option<i64> = sqlx::query_scalar("SELECT fence FROM run WHERE request = $1")
-                .bind(hold.request.0)
-                .fetch_optional(&mut database)
-                .await
-                .unwrap();
+            let latest = ground.number(&format!("SELECT fence FROM run WHERE request = {request}")).await;
             if latest != Some(hold.fence) {
                 break latest;
             }
@@ -98,13 +99,14 @@ impl Shop {
         end(self.house.store.as_ref(), hold, RequestState::Failed, self.house.portal.now()).await;
     }
 
-    fn stands(&self, request: RequestId) -> bool {
+    fn stands(&self, request: RequestId, deed: &str) -> bool {
         let (ledger, request) = (self.ledger.lock().unwrap(), request.to_string());
-        ledger.iter().rev().find(|effect| effect.request == request).is_some_and(|last| last.deed == "apply")
+        ledger.iter().rev().find(|effect| effect.request == request).is_some_and(|last| last.deed == deed)
     }
 
     fn write(&self, deed: &str, request: RequestId, name: String) {
-        let effect = Effect { deed: deed.into(), request: request.to_string(), name, count: None };
+        let (deed, request) = (deed.to_owned(), request.to_string());
+        let effect = Effect { deed, request, attempt: 1, name, count: None };
         self.ledger.lock().unwrap().push(effect);
     }
 }
