@@ -107,6 +107,7 @@ fn Frame() -> impl IntoView {
                 <Route path=path!("/history") view=pages::history::History ssr=SsrMode::Async/>
                 <Route path=path!("/duplicates") view=pages::duplicates::Duplicates ssr=SsrMode::Async/>
                 <Route path=path!("/duplicates/rehearsal") view=pages::duplicates::rehearsal::Rehearsal ssr=SsrMode::Async/>
+                <Route path=path!("/orphans") view=pages::orphans::Orphans ssr=SsrMode::Async/>
                 <Route path=path!("/problems/:slug") view=pages::problem::ProblemPage ssr=SsrMode::Async/>
                 <Route path=path!("/tokens") view=pages::tokens::Tokens ssr=SsrMode::Async/>
                 <Route path=path!("/help") view=pages::help::Help ssr=SsrMode::Async/>

@@ -65,6 +65,7 @@ for (const colorScheme of ["light", "dark"] as const) {
     await logIn(context, portal, "root");
     await check("/duplicates");
     await check("/duplicates/rehearsal?offering=fast&window=1h");
+    await check("/orphans");
     await check("/history");
     for (const details of await page.locator("details").all()) await details.evaluate((d: HTMLDetailsElement) => (d.open = true));
     expect.soft(await faults(page), "an opened history").toEqual([]);

@@ -11,7 +11,7 @@ use portal::{
     settings::{GuardSettings, Settings},
     store::{Store, postgres::Postgres, sqlite::Sqlite},
 };
-use std::{fs, os::unix::fs::DirBuilderExt, path::Path, sync::Arc};
+use std::{fs, net::SocketAddr, os::unix::fs::DirBuilderExt, path::Path, sync::Arc};
 
 /// Why a portal did not open: the setting that is concerned, and what is wrong.
 #[derive(Debug, thiserror::Error)]
@@ -21,20 +21,20 @@ pub(crate) struct OpenFailure {
     pub(crate) why: String,
 }
 
-/// What a portal is opened with.
+/// What a portal is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum With {
-    /// With what can be requested.
-    Catalog,
-    /// Without, for a command that makes people and tokens only.
-    Nothing,
+pub(crate) enum For {
+    /// For serving at this address, which is the one that was bound: the settings may leave the port to the system.
+    Serving(SocketAddr),
+    /// For a command that makes people and tokens only, without what can be requested.
+    ACommand,
 }
 
 const DATABASE: &str = "KEYTURN_DATABASE_URL";
 const KEY_FILE: &str = "KEYTURN_SECRET_KEY_FILE";
 
 /// Opens the portal, making its folder, key and database where there are none yet.
-pub(crate) async fn open(config: &Config, with: With) -> Result<Portal, OpenFailure> {
+pub(crate) async fn open(config: &Config, opened_for: For) -> Result<Portal, OpenFailure> {
     let ids: Arc<dyn Ids> = Arc::new(SystemIds);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock { offset_millis: config.clock_offset_millis });
     private_folder(config.database.folder(), DATABASE)?;
@@ -43,9 +43,9 @@ pub(crate) async fn open(config: &Config, with: With) -> Result<Portal, OpenFail
     }
     let keys = keys(config, ids.as_ref())?;
     let store = store(config).await?;
-    let catalog = match with {
-        With::Catalog => catalog(config)?,
-        With::Nothing => Catalog::default(),
+    let (catalog, address) = match opened_for {
+        For::Serving(address) => (catalog(config)?, address),
+        For::ACommand => (Catalog::default(), config.listen),
     };
     let settings = Settings {
         guard: GuardSettings {
@@ -61,7 +61,7 @@ pub(crate) async fn open(config: &Config, with: With) -> Result<Portal, OpenFail
         setting: "KEYTURN_OUTBOUND_ALLOW",
         why: format!("the machine's certificate authorities cannot be read: {why}"),
     })?;
-    let public_url = config.public_url.clone().unwrap_or_else(|| format!("http://{}", config.listen));
+    let public_url = config.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
     let parts = Parts { store, catalog, keys, clock, ids, outbound, public_url, settings };
     Portal::open(parts).await.map_err(|error| match error.to_string().split_once(": ") {
         Some(("KEYTURN_GUARD_RETENTION", why)) => {

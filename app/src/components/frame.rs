@@ -44,6 +44,7 @@ fn Menu(me: MeView) -> impl IntoView {
                 {admin.then(|| view! {
                     <li><NavLink href="/history".to_owned() text="History".to_owned()/></li>
                     <li><NavLink href="/duplicates".to_owned() text="Duplicates".to_owned()/></li>
+                    <li><NavLink href="/orphans".to_owned() text="Orphans".to_owned()/></li>
                 })}
                 <li><NavLink href="/tokens".to_owned() text="Tokens".to_owned()/></li>
                 <li><NavLink href="/help".to_owned() text="Help".to_owned()/></li>

@@ -12,6 +12,7 @@ pub mod login;
 pub mod new_request;
 pub mod not_found;
 pub mod notifications;
+pub mod orphans;
 pub mod problem;
 pub mod request;
 pub mod requests;

@@ -14,6 +14,7 @@ pub mod form;
 pub mod hooks;
 pub mod lists;
 pub mod notifications;
+pub mod orphans;
 pub mod requests;
 pub mod shell;
 pub mod team;

@@ -60,7 +60,7 @@ async fn listed(portal: &Portal) -> Result<(String, Vec<Value>), Failure> {
         .iter()
         .map(|(number, needed)| {
             let mark = if *number == current { " (current)" } else { "" };
-            format!("version {number}{mark}: {} keys, secrets of {} resources", needed.claims, needed.secrets)
+            format!("version {number}{mark}: {} keys and {} secrets", needed.claims, needed.secrets)
         })
         .collect();
     let versions = versions.iter().map(|(number, needed)| {

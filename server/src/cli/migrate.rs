@@ -3,12 +3,12 @@
 use super::report::{Failure, Said};
 use crate::{
     config::Config,
-    open::{self, With},
+    open::{self, For},
 };
 use serde_json::json;
 
 pub(super) async fn run(config: &Config) -> Result<Said, Failure> {
-    open::open(config, With::Catalog).await?;
+    open::open(config, For::Serving(config.listen)).await?;
     let database = config.database.to_string();
     Ok(Said::new(format!("{database} is up to date."), json!({ "database": database })))
 }

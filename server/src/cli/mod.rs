@@ -12,7 +12,7 @@ mod user;
 use crate::{
     config::Config,
     logging,
-    open::{self, With},
+    open::{self, For},
 };
 use clap::{Args, Parser, Subcommand};
 use portal::Portal;
@@ -133,6 +133,6 @@ impl Common {
     }
 
     async fn open(&self) -> Result<Portal, Failure> {
-        Ok(open::open(&self.configured()?, With::Nothing).await?)
+        Ok(open::open(&self.configured()?, For::ACommand).await?)
     }
 }

@@ -8,7 +8,7 @@ use crate::{
         listen::{self, Limits},
         state::AppState,
     },
-    open::{self, With},
+    open::{self, For},
 };
 use leptos::config::LeptosOptions;
 use serde_json::json;
@@ -24,11 +24,12 @@ const LAST_WORK: Duration = Duration::from_secs(5);
 const LAST_RUNS: Duration = Duration::from_secs(15);
 
 pub(super) async fn run(config: &Config, as_json: bool) -> Result<Said, Failure> {
-    let portal = open::open(config, With::Catalog).await?;
     let listener = TcpListener::bind(config.listen).await.map_err(|error| {
         Failure::plain(format!("KEYTURN_LISTEN: {} cannot be listened on: {error}", config.listen))
     })?;
     let address = listener.local_addr().map_err(|error| Failure::plain(error.to_string()))?;
+    // Only now is it known where callbacks find this server; whoever calls already waits until it serves.
+    let portal = open::open(config, For::Serving(address)).await?;
     let stopping = CancellationToken::new();
     let https = config.public_url.as_deref().is_some_and(|url| url.starts_with("https://"));
     let site = config::site_root();

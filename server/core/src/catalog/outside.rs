@@ -371,6 +371,7 @@ pub(super) fn kestra(sheet: &mut Sheet, node: &Node, does: &Does<'_>) -> Option<
         "tenant",
         "token",
         "secrets",
+        "callback",
         "namespace",
         "call_timeout",
         "look_again",
@@ -397,6 +398,8 @@ pub(super) fn kestra(sheet: &mut Sheet, node: &Node, does: &Does<'_>) -> Option<
     if let Some(source) = members.get("token").and_then(|node| reader.secret(node, "token")) {
         secrets.0.insert("token".to_owned(), source);
     }
+    // Whether a flow reports is its own matter: it is followed all the same.
+    let (_, shared) = callback(&mut reader, &members, &secrets);
     let call_within = reader.span(&members, "call_timeout", LONGEST_CALL, Duration::from_secs(30));
     let look_again = reader.span(&members, "look_again", LONGEST_LOOK, Duration::from_secs(5));
     let search_again = reader.span(&members, "search_again", LONGEST_CALL, Duration::from_secs(5));
@@ -422,6 +425,7 @@ pub(super) fn kestra(sheet: &mut Sheet, node: &Node, does: &Does<'_>) -> Option<
         url: url?,
         tenant: tenant?,
         secrets,
+        shared,
         call_within,
         patience: does.timeout,
         look_again,

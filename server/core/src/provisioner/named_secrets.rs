@@ -1,5 +1,6 @@
 //! Secrets that an offering names: where each comes from, read anew for every call so that an exchange needs no start.
 
+use crate::signature::SharedSecret;
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
 /// The largest file of a secret, in bytes.
@@ -33,6 +34,11 @@ impl NamedSecrets {
     /// One of them, if it can be read.
     pub(crate) fn one(&self, name: &str) -> Option<String> {
         read(name, self.0.get(name)?).ok()
+    }
+
+    /// Those of these names that can be read, to judge signatures by.
+    pub(crate) fn shared(&self, names: &[String]) -> Vec<SharedSecret> {
+        names.iter().filter_map(|name| SharedSecret::kept(self.one(name)?)).collect()
     }
 }
 

@@ -1,18 +1,21 @@
 //! Callbacks: reports of work that goes on elsewhere, each known by its signature and taken in once.
 
-use super::{Inner, Portal, decide::object};
+use super::{
+    Inner, Portal,
+    decide::object,
+    read::{page_size, place},
+};
 use crate::{
     Caller, Error, Result,
     signature::{SharedSecret, StandardHeaders, mac, standard_is_genuine},
-    store::{Errand, Report, Taken},
+    store::{Errand, ErrandSeal, Report, Taken},
 };
 use bytes::Bytes;
 use domain::{
     callback::{HeardView, OrphanView, Progress},
     id::ErrandId,
     problem::{FieldError, ProblemKind},
-    time::Moment,
-    view::{EventEntry, Object},
+    view::{EventEntry, Object, Page},
 };
 use serde_json::Value;
 use std::net::IpAddr;
@@ -28,8 +31,8 @@ const LONGEST_LINE: usize = 4000;
 const MOST_LINES: usize = 1000;
 /// Shorter secrets are not looked for in texts: to mask them would garble everything and hide nothing.
 const SHORTEST_HIDDEN: usize = 6;
-/// How many orphans are shown at once.
-const ORPHANS: u32 = 100;
+/// How many seals are made anew between two looks.
+const RESEAL_AT_ONCE: u32 = 100;
 
 const MEMBERS: &[&str] = &["state", "sequence", "attempt", "progress", "log", "outputs", "error"];
 
@@ -127,19 +130,20 @@ impl Portal {
         }
     }
 
-    /// What succeeded elsewhere after its request had come to another end, newest first; for administrators.
+    /// A page of what succeeded elsewhere after its request had come to another end, newest first; for administrators.
     pub async fn orphans(
         &self,
         caller: &Caller,
-        after: Option<(Moment, ErrandId)>,
-    ) -> Result<Vec<OrphanView>> {
+        size: u32,
+        cursor: Option<String>,
+    ) -> Result<Page<OrphanView>> {
         if !caller.is_admin() {
             return Err(Error::new(
                 ProblemKind::Forbidden,
                 "Only an administrator may see what nobody answers for.",
             ));
         }
-        Ok(self.0.store.orphans(after, ORPHANS).await?)
+        Ok(self.0.store.orphans(place(cursor.as_deref())?, page_size(size)?).await?)
     }
 }
 
@@ -176,6 +180,32 @@ impl Inner {
         plain
             .and_then(|plain| serde_json::from_slice(&plain).ok())
             .ok_or_else(|| Error::internal(format!("the {what} of callback {id} does not open")))
+    }
+
+    /// Seals what is kept of errands with the current version of the key, a few at a time. Their secrets stay what they
+    /// are: only how they lie in the database changes, and whoever was given one goes on signing with it.
+    pub(super) async fn reseal_errands(&self) -> Result<()> {
+        let head = self.keys.seal_head()?;
+        loop {
+            let batch = self.store.errands_sealed_otherwise(&head, RESEAL_AT_ONCE).await?;
+            if batch.is_empty() {
+                return Ok(());
+            }
+            for (seal, before) in batch {
+                let purpose = match seal {
+                    ErrandSeal::Secret(id) => purpose(id, "secret"),
+                    ErrandSeal::Note(id) => purpose(id, "note"),
+                    ErrandSeal::Report(id) => purpose(id, "report"),
+                };
+                let plain = self
+                    .keys
+                    .unseal(&purpose, &before)?
+                    .ok_or_else(|| Error::internal(format!("{purpose} does not open; nothing was pruned")))?;
+                let after = self.keys.seal(&purpose, &plain, self.ids.as_ref())?;
+                // Where it was changed meanwhile, the next look finds it if it still has to be done.
+                self.store.reseal_errand(seal, before, after).await?;
+            }
+        }
     }
 }
 

@@ -130,6 +130,7 @@ impl Portal {
         let portal = &self.0;
         portal.reseal().await?;
         portal.reseal_hooks().await?;
+        portal.reseal_errands().await?;
         portal.reseal_notifications(&portal.keys.seal_head()?, RESEAL_AT_ONCE).await?;
         let mut gone = Vec::new();
         for (number, needed) in self.key_versions().await? {

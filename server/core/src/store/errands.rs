@@ -12,7 +12,7 @@ use domain::{
     callback::{Heard, OrphanView, Progress},
     id::{ErrandId, RequestId},
     time::Moment,
-    view::EventEntry,
+    view::{EventEntry, Page},
 };
 use std::time::Duration;
 
@@ -93,6 +93,17 @@ pub enum Taken {
     Missing,
 }
 
+/// What is sealed of an errand with a version of the portal's key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrandSeal {
+    /// The secret of its callback.
+    Secret(ErrandId),
+    /// What was noted of it.
+    Note(ErrandId),
+    /// What was reported of it.
+    Report(ErrandId),
+}
+
 /// What is kept of work that goes on elsewhere.
 #[async_trait]
 pub trait Errands {
@@ -113,8 +124,16 @@ pub trait Errands {
     /// Takes a report in, with its effect, once.
     async fn report(&self, report: Report) -> StoreResult<Taken>;
     /// Removes up to `limit` errands, with the reports on them, that were begun a retention ago and whose requests ended a
-    /// retention ago; how many.
+    /// retention ago, orphans a retention after they were reported; how many.
     async fn sweep_errands(&self, now: Moment, retention: Duration, limit: u32) -> StoreResult<u64>;
-    /// What succeeded elsewhere after its request had come to another end, newest first, at most `limit`, after a place.
-    async fn orphans(&self, after: Option<(Moment, ErrandId)>, limit: u32) -> StoreResult<Vec<OrphanView>>;
+    /// A page of what succeeded elsewhere after its request had come to another end, newest first.
+    async fn orphans(&self, after: Option<(Moment, uuid::Uuid)>, size: u32) -> StoreResult<Page<OrphanView>>;
+    /// What is sealed of errands and does not begin with `head`, in batches of about `limit`.
+    async fn errands_sealed_otherwise(
+        &self,
+        head: &[u8],
+        limit: u32,
+    ) -> StoreResult<Vec<(ErrandSeal, Vec<u8>)>>;
+    /// Puts a new seal in the place of an old one; whether that was still there.
+    async fn reseal_errand(&self, seal: ErrandSeal, before: Vec<u8>, after: Vec<u8>) -> StoreResult<bool>;
 }

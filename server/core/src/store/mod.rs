@@ -23,7 +23,7 @@ pub mod sqlite;
 pub mod views;
 
 pub use change::{Delta, NewChange, Plan, Planned};
-pub use errands::{Errand, Errands, Report, Taken, Waiting};
+pub use errands::{Errand, ErrandSeal, Errands, Report, Taken, Waiting};
 pub use failure::{StoreError, StoreResult};
 pub use families::{Families, StepRequest};
 pub use hooks::{Delivery, HookEffect, HookSeal, Hooks, MOST_HOOKS, SealedSecret, StoredHook};

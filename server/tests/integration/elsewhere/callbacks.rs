@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const AT_ONCE: usize = 20;
 
 /// The address and the secret that the service was given for a name.
-async fn callback(machines: &Machines, name: &str) -> (String, SharedSecret) {
+pub(super) async fn callback(machines: &Machines, name: &str) -> (String, SharedSecret) {
     let given = || machines.book().callbacks.get(name).cloned();
     let (url, secret) = eventually("it was called", async || given()).await;
     let path = url.find("/api/v1/").map(|at| url[at..].to_owned()).unwrap();
@@ -17,12 +17,18 @@ async fn callback(machines: &Machines, name: &str) -> (String, SharedSecret) {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a sender signs with the time of its own machine")]
-fn now() -> Moment {
+pub(super) fn now() -> Moment {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     Moment::from_millis(i64::try_from(since.as_millis()).unwrap())
 }
 
-async fn deliver(base: &str, path: &str, secret: &SharedSecret, event: &str, body: &Value) -> Answer {
+pub(super) async fn deliver(
+    base: &str,
+    path: &str,
+    secret: &SharedSecret,
+    event: &str,
+    body: &Value,
+) -> Answer {
     let (now, body) = (now(), body.to_string());
     let call = reqwest::Client::new()
         .post(format!("{base}{path}"))

@@ -2,7 +2,9 @@
 
 use super::super::support::{ALPHA, Home, World, eventually, fresh};
 use super::{
-    TOKEN, home,
+    TOKEN,
+    callbacks::deliver,
+    home,
     kestra::{Day, Kestra},
     machine, told,
 };
@@ -125,4 +127,54 @@ async fn of_a_flow_that_ran_twice_one_counts_and_the_history_says_so() {
     assert_eq!(world.ann.ended(&id).await["state"], "succeeded");
     assert_eq!(kestra.of("make", &id).len(), 2);
     assert!(told(&world, &id).await.contains("2 executions bear this request's label"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn before_a_second_call_one_searches_twice_by_the_requests_own_label() {
+    let Place { world, kestra, _folder } = place(Day { refusing: 1, ..Day::default() }).await;
+    // A sibling with the same correlation ID is under way, and must not be taken for this one.
+    let mut sibling = machine("sibling", "slow");
+    sibling["correlation_id"] = "shared".into();
+    kestra.book().day.refusing = 0;
+    let other = world.ann.made(&sibling).await;
+    eventually("it was started", async || (kestra.of("make", &other).len() == 1).then_some(())).await;
+    kestra.book().day.refusing = 1;
+    let mut body = machine("doubtful", "now");
+    body["correlation_id"] = "shared".into();
+    let id = world.ann.made(&body).await;
+    let ended = world.ann.ended(&id).await;
+    assert_eq!(
+        (&ended["state"], &ended["outputs"]["address"]),
+        (&json!("succeeded"), &json!("doubtful.test"))
+    );
+    assert_eq!(kestra.of("make", &id).len(), 1);
+    let [_, first, second] = kestra.book().searched_before[..] else { panic!("{:?}", kestra.book()) };
+    assert_eq!(first, 0, "what was never begun needs no search");
+    assert!(second >= 2, "{second}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flow_may_report_before_it_is_seen_to_be_done() {
+    let (kestra, folder) = (Kestra::on(Day::default()), tempfile::tempdir().unwrap());
+    let base = kestra.serve().await;
+    let file = folder.path().join("signs");
+    std::fs::write(&file, "whsec_a2VzdHJhJ3Mgb3du").unwrap();
+    let offering = Kestra::offering(&base)
+        .replace("    apply:\n", &format!(
+            "    secrets: {{ signs: {{ file: {} }} }}\n    callback: {{ secrets: [signs] }}\n    apply:\n",
+            file.display()
+        ))
+        .replace("inputs: { name: '{{ name }}', size:", "inputs: { name: '{{ name }}', report: '{{ callback.url }}', size:");
+    let world = World::at(home(folder.path(), &offering, Home::new));
+    let id = world.ann.made(&machine("reports", "slow")).await;
+    let started = || kestra.of("make", &id).pop();
+    let execution = eventually("it was started", async || started()).await;
+    let url = &execution.inputs["report"];
+    let path = &url[url.find("/api/v1/").unwrap()..];
+    let secret = portal::signature::SharedSecret::kept("whsec_a2VzdHJhJ3Mgb3du".into()).unwrap();
+    let done = json!({ "state": "succeeded", "sequence": 1, "outputs": { "address": "told.test" } });
+    let answer = deliver(&world.server.base, path, &secret, &execution.id, &done).await.is(200);
+    assert_eq!(answer.json()["outcome"], "applied");
+    let ended = world.ann.ended(&id).await;
+    assert_eq!((&ended["state"], &ended["outputs"]["address"]), (&json!("succeeded"), &json!("told.test")));
 }

@@ -31,6 +31,8 @@ pub(super) struct Day {
     pub(super) faulty: bool,
     /// Whether a flow is started twice.
     pub(super) twice: bool,
+    /// How many calls are to be answered with a fault before anything is done.
+    pub(super) refusing: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -76,6 +78,8 @@ pub(super) struct Book {
     pub(super) executions: Vec<Execution>,
     pub(super) day: Day,
     pub(super) searches: usize,
+    /// How often one had searched by the time of each call that starts a flow.
+    pub(super) searched_before: Vec<usize>,
 }
 
 /// The stand-in; its clones share one book.
@@ -179,6 +183,12 @@ async fn start(
         .collect();
     let (day, shown) = {
         let mut book = kestra.book();
+        let searches = book.searches;
+        book.searched_before.push(searches);
+        if book.day.refusing > 0 {
+            book.day.refusing -= 1;
+            return StatusCode::BAD_GATEWAY.into_response();
+        }
         let day = book.day.clone();
         let mut shown = Value::Null;
         for _ in 0..=u8::from(day.twice) {

@@ -26,6 +26,8 @@ pub(super) struct Book {
     pub(super) calls: Vec<BTreeMap<String, String>>,
     /// Where it reports, and the secret to sign with, by name.
     pub(super) callbacks: BTreeMap<String, (String, String)>,
+    /// Where looks are sent instead of being answered, if anywhere.
+    pub(super) looks_elsewhere: Option<String>,
     /// How often one asked about a job.
     asked: BTreeMap<String, u32>,
 }
@@ -164,6 +166,8 @@ async fn make(State(machines): State<Machines>, headers: HeaderMap, Json(body): 
             StatusCode::OK.into_response()
         }
         "break" => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        // More than anybody reads.
+        "huge" => Json(json!({ "address": "x".repeat(2 << 20) })).into_response(),
         _ => Json(json!({ "address": format!("{name}.test") })).into_response(),
     }
 }
@@ -176,7 +180,11 @@ async fn show(
     if !is_known(&headers) {
         return StatusCode::UNAUTHORIZED.into_response();
     }
-    match machines.book().things.get(&format!("{team}/{name}")) {
+    let book = machines.book();
+    if let Some(elsewhere) = &book.looks_elsewhere {
+        return (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, elsewhere.clone())]).into_response();
+    }
+    match book.things.get(&format!("{team}/{name}")) {
         Some(thing) => Json(thing.clone()).into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
     }

@@ -4,7 +4,9 @@
 mod callbacks;
 mod flows;
 mod kestra;
+mod late;
 mod machines;
+mod secrets;
 mod services;
 
 use super::support::{Home, World};

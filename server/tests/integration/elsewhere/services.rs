@@ -64,7 +64,7 @@ async fn work_that_goes_on_is_asked_about_to_its_end() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_is_lost_is_found_out_by_a_look_and_not_by_a_second_call() {
     let Place { world, machines, _folder } = place().await;
-    for (name, behaviour) in [("broken", "break"), ("lost", "lose")] {
+    for (name, behaviour) in [("broken", "break"), ("lost", "lose"), ("long", "huge")] {
         let id = world.ann.made(&machine(name, behaviour)).await;
         let ended = world.ann.ended(&id).await;
         assert_eq!(ended["state"], "succeeded", "{ended}");
@@ -147,4 +147,29 @@ async fn a_destination_that_is_not_allowed_is_never_called() {
     })
     .await;
     assert_eq!(machines.book().calls.len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_is_led_nowhere_that_is_not_allowed() {
+    let Place { world, machines, _folder } = place().await;
+    // Another address of this machine, which is not allowed, and one that clouds answer with credentials.
+    let inner = tokio::net::TcpListener::bind("127.0.0.2:0").await.unwrap();
+    let address = inner.local_addr().unwrap();
+    let met = tokio::spawn(async move { inner.accept().await.is_ok() });
+    for (name, place) in
+        [("inner", format!("http://{address}/x")), ("local", "http://169.254.169.254/x".into())]
+    {
+        machines.book().looks_elsewhere = Some(place);
+        let id = world.ann.made(&machine(name, "break")).await;
+        eventually("nobody can tell", async || {
+            let view = world.ann.get(&format!("/requests/{id}")).await.json();
+            (view["state"] == "unknown").then_some(())
+        })
+        .await;
+        let told = told(&world, &id).await;
+        assert!(told.contains("is not among the destinations"), "{told}");
+        assert_eq!(machines.made(name), 1);
+    }
+    assert!(!met.is_finished(), "the other address was connected to");
+    met.abort();
 }

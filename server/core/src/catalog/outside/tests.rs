@@ -92,6 +92,13 @@ fn each_mistake_is_told_with_its_line() {
         (HTTP, "      ours: body.owner == made_by\n", "", 16, "needs the field \"ours\""),
         (HTTP, "    destroy:", "    remove:", 18, "no field \"remove\""),
         (KESTRA, "url: https://kestra.test", "url: kestra.test", 8, "must begin with http://"),
+        (
+            KESTRA,
+            "    apply:",
+            "    callback: { secrets: [other] }\n    apply:",
+            11,
+            "there is no secret \"other\"",
+        ),
         (KESTRA, "'{{ name }}'", "'{{ name + }}'", 11, "cannot be read"),
         (KESTRA, "inputs: { name:", "inputs: { 'na\"me':", 11, "no name of an input"),
         (KESTRA, "flow: remove", "inputs: {}", 12, "needs the field \"flow\""),

@@ -249,7 +249,6 @@ impl Provisioner for Http {
     }
 
     fn shared_secrets(&self) -> Vec<SharedSecret> {
-        let kept = |name: &String| self.plan.secrets.one(name).and_then(SharedSecret::kept);
-        self.plan.shared.iter().filter_map(kept).collect()
+        self.plan.secrets.shared(&self.plan.shared)
     }
 }

@@ -332,3 +332,59 @@ fn refused(status: StatusCode, what: &str) -> Trouble {
         stopped: false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn execution(body: &Value) -> Execution {
+        serde_json::from_value(body.clone()).unwrap()
+    }
+
+    #[test]
+    fn every_state_of_kestra_means_one_thing() {
+        let stage = |state: &str| execution(&json!({ "id": "e", "state": { "current": state } })).stage();
+        for done in ["SUCCESS", "WARNING"] {
+            assert_eq!(stage(done), Stage::Done, "{done}");
+        }
+        for over in ["FAILED", "KILLED", "CANCELLED", "SKIPPED", "RETRIED"] {
+            assert_eq!(stage(over), Stage::Over, "{over}");
+        }
+        // What is not known here may be new: its end is awaited, not guessed.
+        for going in [
+            "CREATED",
+            "QUEUED",
+            "RUNNING",
+            "PAUSED",
+            "RESTARTED",
+            "RETRYING",
+            "KILLING",
+            "BREAKPOINT",
+            "SUBMITTED",
+            "SOMETHING_NEW",
+        ] {
+            assert_eq!(stage(going), Stage::Going, "{going}");
+        }
+    }
+
+    #[test]
+    fn labels_are_read_however_they_are_written() {
+        let state = json!({ "current": "RUNNING" });
+        for labels in [
+            json!([{ "key": REQUEST, "value": "r" }, { "key": "n", "value": 1 }]),
+            json!({ REQUEST: "r", "n": 1 }),
+        ] {
+            let found = execution(&json!({ "id": "e", "state": state, "labels": labels, "outputs": null }));
+            assert_eq!(
+                (found.label(REQUEST).as_deref(), found.label("n").as_deref()),
+                (Some("r"), Some("1"))
+            );
+            assert_eq!(found.label("other"), None);
+        }
+        for without in
+            [json!({ "id": "e", "state": state }), json!({ "id": "e", "state": state, "labels": null })]
+        {
+            assert_eq!(execution(&without).label(REQUEST), None);
+        }
+    }
+}

@@ -9,6 +9,7 @@ mod api;
 
 use super::{Context, Elsewhere, Job, Observation, Outcome, Provisioner, Work, http::texts::Shape};
 use super::{http::texts::Texts, named_secrets::NamedSecrets};
+use crate::signature::SharedSecret;
 use api::{Execution, Stage, Trouble};
 use async_trait::async_trait;
 use domain::{action::Kind, view::Object};
@@ -38,6 +39,8 @@ pub struct Plan {
     pub tenant: String,
     /// The secrets that inputs may use; the one named `token` is sent as a bearer token.
     pub secrets: NamedSecrets,
+    /// The names of those that sign reports as well as each callback's own.
+    pub shared: Vec<String>,
     /// How long one call may take.
     pub call_within: Duration,
     /// How long an execution may take.
@@ -222,5 +225,9 @@ impl Provisioner for Kestra {
 
     fn works_elsewhere(&self) -> bool {
         true
+    }
+
+    fn shared_secrets(&self) -> Vec<SharedSecret> {
+        self.plan.secrets.shared(&self.plan.shared)
     }
 }

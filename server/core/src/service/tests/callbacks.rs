@@ -2,7 +2,8 @@
 
 use crate::{
     Portal, Result,
-    clock::StandingClock,
+    clock::{StandingClock, SystemIds},
+    keys::Keys,
     provisioner::{Begun, Context, Elsewhere, Job, Observation, Outcome, Provisioner},
     service::Delivery,
     signature::{SharedSecret, sign_standard},
@@ -34,6 +35,11 @@ fn begun_elsewhere() -> Outcome {
     Outcome::InProgress(Elsewhere { what, look_again: LONG, patience: Some(LONG * 2) })
 }
 
+/// What takes whatever it is asked to begin elsewhere.
+fn goes_on() -> Scripted {
+    Scripted::default().away().applying([begun_elsewhere(), begun_elsewhere(), begun_elsewhere()])
+}
+
 /// A house with one request that goes on elsewhere.
 struct Away {
     house: House,
@@ -44,8 +50,12 @@ struct Away {
 
 impl Away {
     async fn at(script: Scripted) -> Self {
+        Self::with(Keys::of([(1, [7; 32])]).unwrap(), script).await
+    }
+
+    async fn with(keys: Keys, script: Scripted) -> Self {
         let clock = standing();
-        let plan = Plan { workers: 1, clock: clock.clone(), ..Plan::of(script.clone()) };
+        let plan = Plan { workers: 1, keys, clock: clock.clone(), ..Plan::of(script.clone()) };
         let plan =
             plan.offering(|offering| offering.secret_outputs = BTreeSet::from(["password".to_owned()]));
         let house = House::at_work(plan).await;
@@ -56,8 +66,7 @@ impl Away {
     }
 
     async fn build() -> Self {
-        let applying = [begun_elsewhere(), begun_elsewhere(), begun_elsewhere()];
-        Self::at(Scripted::default().away().applying(applying)).await
+        Self::at(goes_on()).await
     }
 
     /// Until the run waits for the n-th thing that was begun.
@@ -196,12 +205,17 @@ async fn a_late_success_of_what_was_canceled_is_an_orphan_that_administrators_se
     assert_eq!(away.house.view(away.id).await.state, Canceled);
     assert_eq!(away.count("SELECT count(*) FROM audit WHERE act = 'orphan'").await, 1);
     let mut ann = away.house.ann.clone();
-    assert_eq!(away.house.portal.orphans(&ann, None).await.unwrap_err().kind, ProblemKind::Forbidden);
+    assert_eq!(away.house.portal.orphans(&ann, 50, None).await.unwrap_err().kind, ProblemKind::Forbidden);
     ann.role = PortalRole::Admin;
-    let orphans = away.house.portal.orphans(&ann, None).await.unwrap();
-    assert_eq!(orphans.iter().map(|orphan| orphan.request.id).collect::<Vec<_>>(), [away.id]);
-    let next = away.house.portal.orphans(&ann, Some((orphans[0].at, orphans[0].callback))).await.unwrap();
-    assert_eq!(next, []);
+    let orphans = away.house.portal.orphans(&ann, 1, None).await.unwrap();
+    assert_eq!(orphans.results.iter().map(|orphan| orphan.request.id).collect::<Vec<_>>(), [away.id]);
+    assert_eq!((orphans.total, orphans.next), (1, None));
+    let place = crate::store::cursor::write(orphans.results[0].at, orphans.results[0].callback.0);
+    assert_eq!(away.house.portal.orphans(&ann, 1, Some(place)).await.unwrap().results, []);
+    for (size, cursor) in [(0, None), (1001, None), (1, Some("x".to_owned()))] {
+        let error = away.house.portal.orphans(&ann, size, cursor).await.unwrap_err();
+        assert_eq!(error.kind, ProblemKind::InvalidQuery);
+    }
 }
 
 #[tokio::test]
@@ -442,4 +456,45 @@ async fn callbacks_are_kept_as_long_as_keys_and_then_swept() {
     assert_eq!(store.sweep_errands(end.plus(retention), retention, 100).await.unwrap(), 1);
     assert_eq!(away.count("SELECT count(*) FROM callback").await, 0);
     assert_eq!(away.report("ev", &succeeded(1)).await.unwrap_err().kind, ProblemKind::NotFound);
+}
+
+#[tokio::test]
+async fn a_callback_is_still_accepted_once_its_key_was_rotated_and_pruned() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = || Keys::read_or_make(&folder.path().join("secret.key"), &SystemIds).unwrap();
+    let mut away = Away::with(read(), goes_on()).await;
+    // A first attempt that failed, whose claim is a tombstone by now, and a second one that goes on.
+    let first = away.script.begun().unwrap();
+    away.heard("end", &failed(1)).await;
+    away.house.reaches(away.id, Failed).await;
+    let retention = Duration::from_secs(away.house.portal.guard_policy().retention_seconds);
+    away.clock.advance(retention + Duration::from_secs(1));
+    away.house.store.retire(away.house.portal.now(), retention, 100).await.unwrap();
+    away.house.portal.rotate_key().await.unwrap();
+    let rotated = away.house.beside(|plan| plan.keys = read()).await;
+    let id = away.id.to_string();
+    rotated.portal.retry(&away.house.ann, &id, key("retry"), Bytes::new()).await.unwrap();
+    let second = away.waits(2).await;
+    assert_eq!(away.heard("half", &running(1)).await, Heard::Applied);
+    away.house.shut_down().await;
+    let old = async |house: &House| house.portal.key_versions().await.unwrap()[0];
+    assert_eq!(old(&rotated).await.1.claims, 0);
+    assert!(old(&rotated).await.1.secrets >= 3, "two secrets and a reason");
+    assert_eq!(rotated.portal.prune_keys().await.unwrap(), [1]);
+    assert_eq!(read().versions(), [2]);
+    // Who opens the portal from now on has never seen the key that the secrets were made under.
+    let mut later = away.house.beside(|plan| plan.keys = read()).await;
+    let (again, repeat) = report(&later.portal, &first, "end", &failed(1)).await.unwrap();
+    assert_eq!((again.outcome, repeat), (Heard::Applied, true));
+    let (late, _) = report(&later.portal, &first, "late", &succeeded(2)).await.unwrap();
+    assert_eq!(late.outcome, Heard::EarlierAttempt);
+    let (heard, _) = report(&later.portal, &second, "done", &succeeded(2)).await.unwrap();
+    assert_eq!(heard.outcome, Heard::Applied);
+    later.work();
+    assert_eq!(later.reaches(away.id, Succeeded).await.outputs["url"], "x");
+    let wrong = later.beside(|_| {}).await;
+    let other = SharedSecret::generate(&SystemIds);
+    let forged = delivery(&other, "forged", wrong.portal.now(), running(9).to_string().as_bytes());
+    let error = wrong.portal.callback(&callback_id(&second), forged).await.unwrap_err();
+    assert_eq!(error.kind, ProblemKind::SignatureWrong);
 }

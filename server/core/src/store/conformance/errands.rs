@@ -12,7 +12,7 @@ use domain::{
 
 const WAIT: Duration = Duration::from_mins(1);
 
-fn waiting() -> Waiting {
+pub(super) fn waiting() -> Waiting {
     Waiting { meant: Intent::Apply, wait: WAIT, turned: None, entry: None, note: None }
 }
 
@@ -89,13 +89,19 @@ pub(super) async fn a_run_is_turned_unless_somebody_decided_otherwise(bench: Ben
     }
 }
 
-fn errand(bench: &Bench, run: &Run, work: Work) -> Errand {
+pub(super) fn errand(bench: &Bench, run: &Run, work: Work) -> Errand {
     let (request, attempt) = (run.request.view.id, run.request.view.attempt);
     let id = ErrandId(bench.id());
     Errand { id, request, attempt, work, secret: b"sealed".to_vec(), note: None, reported: None }
 }
 
-fn report(errand: ErrandId, event: &str, sequence: i64, progress: Progress, now: Moment) -> Report {
+pub(super) fn report(
+    errand: ErrandId,
+    event: &str,
+    sequence: i64,
+    progress: Progress,
+    now: Moment,
+) -> Report {
     Report {
         errand,
         event: event.into(),
@@ -183,11 +189,14 @@ pub(super) async fn a_success_after_another_end_is_an_orphan(bench: Bench) {
         assert_eq!(heard, Taken::In { heard: expected, at: now, again: false });
     }
     let orphans = bench.store.orphans(None, 10).await.unwrap();
-    let names: Vec<&str> = orphans.iter().map(|orphan| orphan.request.name.as_str()).collect();
-    assert_eq!(names, ["three", "one"]);
-    let place = Some((orphans[0].at, orphans[0].callback));
-    assert_eq!(bench.store.orphans(place, 10).await.unwrap(), orphans[1..]);
+    let names: Vec<&str> = orphans.results.iter().map(|orphan| orphan.request.name.as_str()).collect();
+    assert_eq!((names, orphans.total, orphans.next), (vec!["three", "one"], 2, None));
+    let first = bench.store.orphans(None, 1).await.unwrap();
+    assert_eq!((first.results.as_slice(), first.total), (&orphans.results[..1], 2));
+    let place = crate::store::cursor::read(&first.next.unwrap());
+    let rest = bench.store.orphans(place, 1).await.unwrap();
+    assert_eq!((rest.results.as_slice(), rest.next), (&orphans.results[1..], None));
     assert_eq!(bench.store.sweep_errands(now.plus(WAIT), WAIT, 2).await.unwrap(), 2);
     assert_eq!(bench.store.sweep_errands(now.plus(WAIT), WAIT, 2).await.unwrap(), 1);
-    assert_eq!(bench.store.orphans(None, 10).await.unwrap(), []);
+    assert_eq!(bench.store.orphans(None, 10).await.unwrap().results, []);
 }

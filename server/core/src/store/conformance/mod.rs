@@ -10,6 +10,7 @@ mod hooks;
 mod keeping;
 mod notifications;
 mod on_several;
+mod reports;
 mod runs;
 mod search;
 mod second_look;
@@ -87,6 +88,21 @@ impl Bench {
         let options: sqlx::postgres::PgConnectOptions = address.parse().unwrap();
         sqlx::query(tell).execute(&mut options.connect().await.unwrap()).await.unwrap();
         bench
+    }
+
+    /// Runs a statement beside the store.
+    async fn sql(&self, statement: &'static str) {
+        match &self.place {
+            Place::Folder(folder) => {
+                let options =
+                    sqlx::sqlite::SqliteConnectOptions::new().filename(folder.path().join("keyturn.db"));
+                sqlx::query(statement).execute(&mut options.connect().await.unwrap()).await.unwrap();
+            }
+            Place::Address(address) => {
+                let options: sqlx::postgres::PgConnectOptions = address.parse().unwrap();
+                sqlx::query(statement).execute(&mut options.connect().await.unwrap()).await.unwrap();
+            }
+        }
     }
 
     async fn at(place: Place) -> Self {
@@ -257,6 +273,7 @@ use families::*;
 use hooks::*;
 use keeping::*;
 use notifications::*;
+use reports::*;
 use runs::*;
 use search::*;
 use second_look::*;
@@ -298,6 +315,14 @@ promises! {
     an_errand_is_kept_once_for_its_work_and_only_by_who_holds_the_run
     a_report_is_taken_in_once_with_its_effect
     a_success_after_another_end_is_an_orphan
+    reports_out_of_order_never_move_what_is_known_backwards
+    a_report_of_an_earlier_attempt_leaves_the_later_one_alone
+    a_report_that_fails_half_way_is_not_seen
+    of_reports_that_come_to_two_servers_at_once_each_is_taken_in_once
+    reports_that_come_again_are_counted_as_duplicates
+    who_reported_too_often_may_still_report_the_end
+    an_orphan_is_kept_a_retention_after_it_was_reported
+    what_is_sealed_of_errands_is_found_and_sealed_anew
     what_is_given_up_at_the_moment_of_news_is_looked_at_once_more
     a_run_is_turned_unless_somebody_decided_otherwise
     what_was_begun_is_taken_before_what_was_not

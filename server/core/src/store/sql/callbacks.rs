@@ -3,23 +3,24 @@
 use super::{
     decide,
     dialect::{self, Connection},
-    errands, exactly_one, lists, rows, runs, write_audit,
+    duplicates, errands, exactly_one, lists, rows, runs, write_audit,
 };
 use crate::{
     provisioner::Work,
     store::{AuditEntry, Report, StoreError, StoreResult, StoredRequest, Taken},
 };
 use domain::{
-    callback::{Before, Heard, Progress, Standing, judge},
-    id::RequestId,
+    callback::{Before, Heard, OrphanView, Progress, Standing, judge},
+    duplicates::Rule,
+    id::{ErrandId, RequestId},
     state::RequestState,
     time::Moment,
-    view::EventEntry,
+    view::{EventEntry, Page},
 };
 use sqlx::Row;
 use uuid::Uuid;
 
-/// The most reports that are kept of one errand.
+/// The most reports that are kept of one errand, the one that ends it aside.
 const MOST_REPORTS: i64 = 10_000;
 
 /// What of an errand decides about a report.
@@ -44,15 +45,20 @@ pub(super) async fn report(
     // Whatever comes at the same moment, on whichever server, comes after this or before it.
     dialect::lock_request(connection, RequestId(id)).await?;
     let Some(subject) = subject(connection, report).await? else { return Ok((Taken::Missing, None)) };
+    let request = runs::existing(connection, subject.request).await?;
     if let Some(taken) = met_before(connection, report, &subject).await? {
+        let rule = if taken == Taken::Reused { Rule::Mismatched } else { Rule::Replayed };
+        let service = format!("service of {}", request.view.offering);
+        duplicates::count_one(connection, report.at, rule, "callback", &service).await?;
         return Ok((taken, Some(subject.request)));
     }
-    if subject.events >= MOST_REPORTS {
-        return Ok((Taken::Full, None));
-    }
-    let request = runs::existing(connection, subject.request).await?;
     let standing = standing(&request, &subject, report.earlier);
     let heard = judge(standing, subject.before, report.sequence, report.progress);
+    // Whoever reported too much on the way may still report the end, which counts once.
+    let ends = report.progress.is_final() && matches!(heard, Heard::Applied | Heard::Orphaned);
+    if subject.events >= MOST_REPORTS && !ends {
+        return Ok((Taken::Full, None));
+    }
     keep(connection, report, heard).await?;
     let mut entries = vec![said(report, heard.as_str())];
     if heard == Heard::Applied {
@@ -227,8 +233,12 @@ async fn settle(connection: &mut Connection, request: &StoredRequest, report: &R
 pub(super) async fn orphans(
     connection: &mut Connection,
     after: Option<(Moment, Uuid)>,
-    limit: u32,
-) -> StoreResult<Vec<domain::callback::OrphanView>> {
+    size: u32,
+) -> StoreResult<Page<OrphanView>> {
+    // They are few, and gone with their keys' retention.
+    let total = sqlx::query_scalar("SELECT count(*) FROM errand WHERE orphaned_at IS NOT NULL")
+        .fetch_one(&mut *connection)
+        .await?;
     let (at, id) = after.map_or((i64::MAX, Uuid::max()), |(at, id)| (at.millis(), id));
     let found = sqlx::query(
         "SELECT id, request, attempt, orphaned_at FROM errand
@@ -237,7 +247,7 @@ pub(super) async fn orphans(
     )
     .bind(at)
     .bind(id)
-    .bind(i64::from(limit))
+    .bind(i64::from(size) + 1)
     .fetch_all(&mut *connection)
     .await?;
     let mut orphans = Vec::new();
@@ -246,12 +256,12 @@ pub(super) async fn orphans(
         let request = lists::request(connection, id)
             .await?
             .ok_or_else(|| StoreError::Corrupt(format!("request {id} is missing")))?;
-        orphans.push(domain::callback::OrphanView {
-            callback: domain::id::ErrandId(row.try_get("id")?),
+        orphans.push(OrphanView {
+            callback: ErrandId(row.try_get("id")?),
             attempt: rows::number(&row, "attempt")?,
             at: Moment::from_millis(row.try_get("orphaned_at")?),
             request: request.view,
         });
     }
-    Ok(orphans)
+    Ok(lists::paged(orphans, size, total, |last| (last.at, last.callback.0)))
 }

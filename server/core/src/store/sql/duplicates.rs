@@ -1,5 +1,5 @@
-//! Counts of duplicates. Arrivals that changed nothing are counted as they are written down or only counted; what was
-//! decided with a claim is counted where it is kept.
+//! Counts of duplicates. Arrivals that changed nothing are counted as they are written down or only counted, reports of
+//! work elsewhere as they are met again; what was decided with a claim is counted where it is kept.
 
 use super::{
     dialect::{Connection, Database, Db, DbRow},
@@ -15,23 +15,40 @@ use sqlx::{AssertSqlSafe, QueryBuilder, Row as _};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
+/// By what a duplicate is counted: the slot, the rule, and where it came from (channel, sender, token).
+type Place = (i64, &'static str, &'static str, String, String);
+
+fn place(at: Moment, rule: Rule, channel: &'static str, sent_by: &str, token_label: &str) -> Place {
+    let at = at.millis();
+    let slot = at - at.rem_euclid(rows::millis(SLOT));
+    (slot, rule.as_str(), channel, rows::text(sent_by).into_owned(), rows::text(token_label).into_owned())
+}
+
+/// Counts one duplicate, in the transaction that finds it to be one.
+pub(super) async fn count_one(
+    connection: &mut Connection,
+    at: Moment,
+    rule: Rule,
+    channel: &'static str,
+    sent_by: &str,
+) -> StoreResult<()> {
+    add(connection, BTreeMap::from([(place(at, rule, channel, sent_by, ""), 1)])).await
+}
+
 /// Counts the duplicates among arrivals that changed nothing, in the transaction that writes them down.
 pub(super) async fn count(connection: &mut Connection, arrivals: &[Arrived]) -> StoreResult<()> {
-    let slot = rows::millis(SLOT);
     // In one order, so that two servers that count at the same time never wait for each other.
-    let mut counts: BTreeMap<_, i64> = BTreeMap::new();
+    let mut counts = BTreeMap::new();
     for arrived in arrivals {
         let Some(rule) = Rule::of(arrived.outcome, arrived.problem) else { continue };
-        let at = arrived.at.millis();
-        let key = (
-            at - at.rem_euclid(slot),
-            rule.as_str(),
-            arrived.channel.as_str(),
-            rows::text(&arrived.sent_by).into_owned(),
-            rows::text(arrived.token_label.as_deref().unwrap_or_default()).into_owned(),
-        );
-        *counts.entry(key).or_default() += 1;
+        let token_label = arrived.token_label.as_deref().unwrap_or_default();
+        let place = place(arrived.at, rule, arrived.channel.as_str(), &arrived.sent_by, token_label);
+        *counts.entry(place).or_default() += 1;
     }
+    add(connection, counts).await
+}
+
+async fn add(connection: &mut Connection, counts: BTreeMap<Place, i64>) -> StoreResult<()> {
     if counts.is_empty() {
         return Ok(());
     }

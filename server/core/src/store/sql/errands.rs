@@ -9,16 +9,18 @@ use super::{
 };
 use crate::{
     provisioner::Work,
-    store::{Errand, Errands, Held, Hold, Report, StoreError, StoreResult, Taken, Waiting},
+    store::{Errand, ErrandSeal, Errands, Held, Hold, Report, StoreError, StoreResult, Taken, Waiting},
 };
 use async_trait::async_trait;
 use domain::{
     callback::{OrphanView, Progress},
     id::{ErrandId, RequestId},
     time::Moment,
+    view::Page,
 };
 use sqlx::{AssertSqlSafe, Row};
 use std::time::Duration;
+use uuid::Uuid;
 
 #[async_trait]
 impl Errands for Database {
@@ -78,9 +80,27 @@ impl Errands for Database {
         .await
     }
 
-    async fn orphans(&self, after: Option<(Moment, ErrandId)>, limit: u32) -> StoreResult<Vec<OrphanView>> {
-        self.read((after, limit), |(after, limit), connection| {
-            Box::pin(callbacks::orphans(connection, after.map(|(at, id)| (at, id.0)), *limit))
+    async fn orphans(&self, after: Option<(Moment, Uuid)>, size: u32) -> StoreResult<Page<OrphanView>> {
+        self.snapshot((after, size), |(after, size), connection| {
+            Box::pin(callbacks::orphans(connection, *after, *size))
+        })
+        .await
+    }
+
+    async fn errands_sealed_otherwise(
+        &self,
+        head: &[u8],
+        limit: u32,
+    ) -> StoreResult<Vec<(ErrandSeal, Vec<u8>)>> {
+        self.read((head, limit), |(head, limit), connection| {
+            Box::pin(sealed_otherwise(connection, head, *limit))
+        })
+        .await
+    }
+
+    async fn reseal_errand(&self, seal: ErrandSeal, before: Vec<u8>, after: Vec<u8>) -> StoreResult<bool> {
+        self.write((seal, before, after), |(seal, before, after), connection| {
+            Box::pin(reseal(connection, *seal, before, after))
         })
         .await
     }
@@ -241,6 +261,7 @@ async fn sweep(
     let over = sqlx::query(
         "SELECT errand.id FROM errand JOIN request ON request.id = errand.request
           WHERE errand.created_at <= $1 AND request.finished_at IS NOT NULL AND request.finished_at <= $1
+            AND (errand.orphaned_at IS NULL OR errand.orphaned_at <= $1)
           ORDER BY errand.created_at LIMIT $2",
     )
     .bind(now.millis().saturating_sub(millis(retention)))
@@ -248,10 +269,57 @@ async fn sweep(
     .fetch_all(&mut *connection)
     .await?;
     for row in &over {
-        let id: uuid::Uuid = row.try_get("id")?;
+        let id: Uuid = row.try_get("id")?;
         // Another server may sweep the same: what is gone is gone.
         sqlx::query("DELETE FROM callback WHERE errand = $1").bind(id).execute(&mut *connection).await?;
         sqlx::query("DELETE FROM errand WHERE id = $1").bind(id).execute(&mut *connection).await?;
     }
     Ok(u64::try_from(over.len()).unwrap_or(u64::MAX))
+}
+
+/// Whatever is sealed of errands and does not begin with `head`.
+async fn sealed_otherwise(
+    connection: &mut Connection,
+    head: &[u8],
+    limit: u32,
+) -> StoreResult<Vec<(ErrandSeal, Vec<u8>)>> {
+    let seals: [(&str, fn(ErrandId) -> ErrandSeal); 3] =
+        [("secret", ErrandSeal::Secret), ("note", ErrandSeal::Note), ("outcome", ErrandSeal::Report)];
+    let mut found = Vec::new();
+    for (column, seal) in seals {
+        // On both sides of it in the index.
+        for side in ["<", ">"] {
+            let look = format!(
+                "SELECT id, {column} AS sealed FROM errand
+                  WHERE {column} IS NOT NULL AND substr({column}, 1, 6) {side} $1 LIMIT $2"
+            );
+            let rows = sqlx::query(AssertSqlSafe(look))
+                .bind(head)
+                .bind(i64::from(limit))
+                .fetch_all(&mut *connection)
+                .await?;
+            for row in rows {
+                found.push((seal(ErrandId(row.try_get("id")?)), row.try_get("sealed")?));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Puts a new seal in the place of an old one; whether that was still there.
+async fn reseal(
+    connection: &mut Connection,
+    seal: ErrandSeal,
+    before: &[u8],
+    after: &[u8],
+) -> StoreResult<bool> {
+    let (column, id) = match seal {
+        ErrandSeal::Secret(id) => ("secret", id),
+        ErrandSeal::Note(id) => ("note", id),
+        ErrandSeal::Report(id) => ("outcome", id),
+    };
+    let update = format!("UPDATE errand SET {column} = $1 WHERE id = $2 AND {column} = $3");
+    let done =
+        sqlx::query(AssertSqlSafe(update)).bind(after).bind(id.0).bind(before).execute(connection).await?;
+    Ok(done.rows_affected() == 1)
 }
