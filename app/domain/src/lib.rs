@@ -11,6 +11,7 @@ pub mod command;
 pub mod correlation;
 pub mod duplicates;
 pub mod etag;
+pub mod expiry;
 pub mod form;
 pub mod hook;
 pub mod id;

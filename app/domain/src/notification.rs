@@ -2,6 +2,7 @@
 
 use crate::{
     id::{NotificationDeliveryId, NotificationId, RequestId},
+    name::Name,
     state::RequestState,
     time::Moment,
 };
@@ -30,6 +31,12 @@ pub enum NotificationEvent {
     /// A request was stopped.
     #[serde(rename = "request.canceled")]
     Canceled,
+    /// Somebody decided against a request.
+    #[serde(rename = "request.rejected")]
+    Rejected,
+    /// A resource comes to its end soon.
+    #[serde(rename = "resource.expiring")]
+    Expiring,
     /// Somebody wants to see whether notifications arrive.
     #[serde(rename = "ping")]
     Ping,
@@ -42,8 +49,15 @@ pub struct UnknownEvent(String);
 
 impl NotificationEvent {
     /// Those that one can ask to be told of.
-    pub const CHOICES: [Self; 5] =
-        [Self::PendingApproval, Self::Succeeded, Self::Failed, Self::Unknown, Self::Canceled];
+    pub const CHOICES: [Self; 7] = [
+        Self::PendingApproval,
+        Self::Succeeded,
+        Self::Failed,
+        Self::Unknown,
+        Self::Canceled,
+        Self::Rejected,
+        Self::Expiring,
+    ];
 
     /// The event that a request's coming to a state is, if it is one.
     #[must_use]
@@ -54,7 +68,8 @@ impl NotificationEvent {
             RequestState::Failed => Some(Self::Failed),
             RequestState::Unknown => Some(Self::Unknown),
             RequestState::Canceled => Some(Self::Canceled),
-            RequestState::Queued | RequestState::Running | RequestState::Rejected => None,
+            RequestState::Rejected => Some(Self::Rejected),
+            RequestState::Queued | RequestState::Running => None,
         }
     }
 
@@ -67,6 +82,8 @@ impl NotificationEvent {
             Self::Failed => "request.failed",
             Self::Unknown => "request.unknown",
             Self::Canceled => "request.canceled",
+            Self::Rejected => "request.rejected",
+            Self::Expiring => "resource.expiring",
             Self::Ping => "ping",
         }
     }
@@ -80,7 +97,18 @@ impl NotificationEvent {
             Self::Failed => "failed",
             Self::Unknown => "nobody can tell, a person must choose",
             Self::Canceled => "was canceled",
+            Self::Rejected => "was rejected",
+            Self::Expiring => "ends soon",
             Self::Ping => "test",
+        }
+    }
+
+    /// Of what it is told, for people.
+    #[must_use]
+    pub fn subject(self) -> &'static str {
+        match self {
+            Self::Expiring => "a resource",
+            _ => "a request",
         }
     }
 }
@@ -190,6 +218,8 @@ pub struct NotificationDeliveryView {
     pub event: NotificationEvent,
     /// The request that it is about.
     pub request_id: Option<RequestId>,
+    /// The resource that it is about, where it is about no request.
+    pub resource: Option<NotificationResource>,
     /// How it stands.
     pub state: NotificationDeliveryState,
     /// When what it tells of happened.
@@ -200,6 +230,27 @@ pub struct NotificationDeliveryView {
     pub tries: u32,
     /// The last tries, oldest first.
     pub attempts: Vec<NotificationAttemptView>,
+}
+
+/// A resource, by where it is found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct NotificationResource {
+    /// The team that owns it.
+    pub team: Name,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub resource_type: Name,
+    /// Its name.
+    pub name: Name,
+}
+
+impl NotificationResource {
+    /// Where its page is; below `/api/v1` also where the API shows it.
+    #[must_use]
+    pub fn path(&self) -> String {
+        format!("/teams/{}/resources/{}/{}", self.team, self.resource_type, self.name)
+    }
 }
 
 /// One try.
@@ -230,6 +281,7 @@ mod tests {
         for state in RequestState::ALL {
             let told = NotificationEvent::of_state(state);
             assert!(told.is_none_or(|event| event.as_str() == format!("request.{state}")));
+            assert!(told.is_none_or(|event| event.subject() == "a request"));
         }
     }
 }

@@ -159,6 +159,8 @@ pub struct ResourceView {
     pub created_at: Moment,
     /// When it last changed.
     pub updated_at: Moment,
+    /// When it ends, where its offering tells. Nothing is removed by that: the portal only warns.
+    pub expires_at: Option<Moment>,
 }
 
 impl ResourceView {

@@ -34,6 +34,46 @@ pub fn When(
     view! { <time datetime=exact.clone() title=exact>{text}</time> }
 }
 
+/// When something ends: how long that is from now once script runs, and the moment.
+#[component]
+pub fn Ends(
+    /// The moment.
+    at: Moment,
+) -> impl IntoView {
+    let scripted = Scripted::here();
+    let exact = at.to_string();
+    let text = move || {
+        if scripted.get() {
+            format!("{}, on {}", ends(at.millis() - browser_now()), local(at))
+        } else {
+            format!("expires on {}", utc(at))
+        }
+    };
+    view! { <time datetime=exact.clone() title=exact>{text}</time> }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "milliseconds since 1970 are far below 2^53")]
+fn browser_now() -> i64 {
+    js_sys::Date::now() as i64
+}
+
+/// Says in how many milliseconds something ends, or since when it is over, in the largest unit that there is one whole of.
+fn ends(millis: i64) -> String {
+    let minutes = millis.unsigned_abs() / 60_000;
+    let (number, unit) = match minutes {
+        0 => return if millis > 0 { "expires within a minute" } else { "expired just now" }.to_owned(),
+        1..120 => (minutes, "minute"),
+        120..2880 => (minutes / 60, "hour"),
+        _ => (minutes / 1440, "day"),
+    };
+    let many = if number == 1 { "" } else { "s" };
+    if millis > 0 {
+        format!("expires in {number} {unit}{many}")
+    } else {
+        format!("expired {number} {unit}{many} ago")
+    }
+}
+
 /// The name of the reader's time zone once script runs; nothing before, when nobody can know it.
 #[must_use]
 pub fn reader_zone() -> Memo<Option<String>> {
@@ -96,6 +136,21 @@ mod tests {
     #[test]
     fn a_moment_is_readable_without_script() {
         assert_eq!(utc(Moment::from_millis(1_700_000_000_042)), "2023-11-14 22:13:20 UTC");
+    }
+
+    #[test]
+    fn an_end_is_said_in_the_largest_unit_that_there_is_one_whole_of() {
+        for (millis, text) in [
+            (1, "expires within a minute"),
+            (0, "expired just now"),
+            (60_000, "expires in 1 minute"),
+            (7_199_999, "expires in 119 minutes"),
+            (7_200_000, "expires in 2 hours"),
+            (5 * 86_400_000 + 86_399_999, "expires in 5 days"),
+            (-3 * 86_400_000, "expired 3 days ago"),
+        ] {
+            assert_eq!(ends(millis), text);
+        }
     }
 
     #[test]

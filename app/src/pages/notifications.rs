@@ -35,7 +35,7 @@ pub fn Notifications() -> impl IntoView {
             <h1>{title}</h1>
             <p class="lead">
                 "Another system is told when something happens to "
-                {if whole { "any team's requests" } else { "this team's requests" }}
+                {if whole { "any team's requests and resources" } else { "this team's requests and resources" }}
                 ": a chat, a pager, a ticket system. It gets IDs, states and links, no parameters and no outputs."
             </p>
             <Said flash=page.flash/>
@@ -49,7 +49,7 @@ pub fn Notifications() -> impl IntoView {
                             <thead>
                                 <tr>
                                     <th scope="col">"Who is told"</th>
-                                    <th scope="col">"When a request"</th>
+                                    <th scope="col">"When"</th>
                                     <th scope="col">"Now"</th>
                                 </tr>
                             </thead>
@@ -77,7 +77,8 @@ fn title_of(team: &str) -> String {
 #[component]
 fn Row(row: NotificationView) -> impl IntoView {
     let page = format!("/teams/{}/notifications/{}", row.team, row.id);
-    let events = row.events.iter().map(|event| event.title()).collect::<Vec<_>>().join(", ");
+    let said = row.events.iter().map(|event| format!("{} {}", event.subject(), event.title()));
+    let events = said.collect::<Vec<_>>().join(", ");
     let now = match row.disabled_reason {
         Some(reason) if row.disabled_at.is_some() => {
             view! { <strong>"nothing is sent"</strong> ": " {reason} }.into_any()
@@ -127,7 +128,7 @@ fn Fields(label: String, url: String, events: Vec<NotificationEvent>) -> impl In
         view! {
             <label class="check">
                 <input type="checkbox" name=name value="on" checked=events.contains(&event)/>
-                " a request " {event.title()}
+                " " {event.subject()} " " {event.title()}
             </label>
         }
     });

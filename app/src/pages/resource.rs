@@ -2,7 +2,12 @@
 
 use super::load;
 use crate::{
-    components::{moment::When, secret::Secret, state::State, values::Members},
+    components::{
+        moment::{Ends, When},
+        secret::Secret,
+        state::State,
+        values::Members,
+    },
     rpc::team::{ResourcePage, see_resource},
 };
 use domain::{
@@ -58,6 +63,12 @@ fn Shown(page: ResourcePage) -> impl IntoView {
             <When at=resource.created_at/>
         </p>
         <div class="standing"><p>{standing}</p></div>
+        {resource.expires_at.map(|at| view! {
+            <p id="expiry">
+                "It " <Ends at/> ". "
+                <span class="quiet">"The portal tells of that beforehand, where somebody wants to be told; it removes nothing by itself."</span>
+            </p>
+        })}
         {(change && active).then(|| view! { <Doings path=path.clone() offering/> })}
         <Summaries title="Under way" requests=detail.pending/>
         {applied}

@@ -4,7 +4,7 @@ use super::{cursor, load};
 use crate::{
     components::{
         listing::{OfTeam, Pager},
-        moment::When,
+        moment::{Ends, When},
         secret::Secret,
         values::Members,
     },
@@ -71,6 +71,7 @@ fn Card(resource: ResourceView, reveal: bool) -> impl IntoView {
             <h2><a href=page>{name.clone()}</a></h2>
             <p class="quiet">
                 {kind.clone()} ", version " {resource.version} ", since " <When at=resource.created_at/> ". "
+                {resource.expires_at.map(|at| view! { "It " <Ends at/> ". " })}
                 <a href=format!("/requests/{}", resource.created_by.id)>"The request that made it"</a>
             </p>
             {what.map(|what| view! { <p class="note">{what}</p> })}

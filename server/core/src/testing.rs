@@ -120,6 +120,7 @@ pub(crate) fn offering(id: &str, provisioner: Arc<dyn Provisioner>) -> Offering 
         quota_cost: 1,
         secret_outputs: BTreeSet::new(),
         public_outputs: None,
+        expiry: None,
         composite: None,
         provisioner,
         id,

@@ -182,3 +182,61 @@ async fn a_parent_is_named_by_who_sees_it_and_hands_its_correlation_id_down() {
     world.ben.get(&format!("/requests/{root}/chain")).await.refused(404, "not-found");
     tokio::time::timeout(Duration::from_secs(30), world.ann.ended(&root)).await.unwrap();
 }
+
+/// The request of a step, by the chain of its parent: of several the last.
+async fn step(world: &World, id: &str, step: &str) -> Value {
+    let chain = world.ann.get(&format!("/requests/{id}/chain")).await.is(200).json();
+    let all = chain["results"].as_array().unwrap().iter().rev();
+    let mut made = all.filter(|one| one["step"] == step && one["action"] == "create");
+    made.next().unwrap()["id"].clone()
+}
+
+#[tokio::test]
+async fn a_retried_parent_adopts_the_request_of_its_step_and_a_canceled_one_leaves_nothing() {
+    let world = with_pairs();
+    let id = world.ann.made(&pair("one", &json!({ "behaviour": "cannot-tell" }))).await;
+    let unknown = "second create unknown".to_owned();
+    eventually("nobody can tell", async || chain(&world, &id).await.contains(&unknown).then_some(())).await;
+    // The parent waits for a person's decision about the step, and does not decide by itself.
+    assert_eq!(world.ann.get(&format!("/requests/{id}")).await.json()["state"], "running");
+    let second = step(&world, &id, "second").await;
+    let path = format!("/requests/{}", second.as_str().unwrap());
+    let closed = json!({ "resolution": "abandon", "force": true, "reason": "for a test" });
+    world.ada.post(&format!("{path}/resolve"), &fresh("close"), &closed).await.is(202);
+    assert_eq!(world.ann.ended(&id).await["state"], "failed");
+    assert_eq!(world.resources("alpha").await, 0);
+
+    std::fs::write(world.server.home.path().join("data/offerings/vm/mended"), "").unwrap();
+    let retry = format!("/requests/{id}/retry");
+    let first = world.ann.act(&retry, "again").await.is(202);
+    let ended = world.ann.ended(&id).await;
+    assert_eq!((&ended["state"], &ended["attempt"]), (&json!("succeeded"), &json!(2)), "{ended}");
+    world.ann.act(&retry, "again").await.repeats(&first);
+    world.ann.act(&retry, &fresh("other")).await.refused(409, "already-decided");
+    assert_eq!(step(&world, &id, "second").await, second, "the same request once more");
+    assert_eq!(world.ann.get(&path).await.json()["attempt"], 2);
+    let applied = format!("apply {}", second.as_str().unwrap());
+    assert_eq!(ledger(&world).iter().filter(|effect| **effect == applied).count(), 1);
+    assert_eq!(world.resources("alpha").await, 3);
+
+    let other = world.ann.made(&pair("two", &json!({ "seconds": 30 }))).await;
+    let running = "first create running".to_owned();
+    eventually("it runs", async || chain(&world, &other).await.contains(&running).then_some(())).await;
+    let cancel = format!("/requests/{other}/cancel");
+    let first = world.ann.act(&cancel, "stop").await.is(202);
+    world.ann.act(&cancel, "stop").await.repeats(&first);
+    assert_eq!(world.ann.ended(&other).await["state"], "canceled");
+    let again = world.ann.act(&cancel, &fresh("stop")).await.is(200);
+    assert_eq!(again.header("keyturn-outcome"), Some("existing"));
+    assert_eq!(chain(&world, &other).await, ["- create canceled", "first create canceled"]);
+    assert_eq!(world.resources("alpha").await, 3);
+
+    let whole = "/teams/alpha/resources/pair/one";
+    let first = world.ann.delete(whole, "end").await.is(202);
+    assert_eq!(world.ann.ended(&first.id()).await["state"], "succeeded");
+    world.ann.delete(whole, "end").await.repeats(&first);
+    assert_eq!(world.resources("alpha").await, 0);
+    let made = ledger(&world);
+    let count = |effect: &str| made.iter().filter(|one| one.starts_with(effect)).count();
+    assert_eq!(count("apply"), count("destroy"), "{made:?}");
+}

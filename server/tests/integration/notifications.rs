@@ -1,9 +1,11 @@
 //! Notifications by the API: made once for each key, with a secret that is shown once, delivered and signed, sent again by
 //! hand under the same ID.
 
-use super::support::{Answer, Home, World, eventually, fast};
+use super::support::{ALPHA, Answer, Home, World, eventually, fast};
 use base64::{Engine, prelude::BASE64_STANDARD};
+use domain::time::Moment;
 use hmac::{Hmac, KeyInit, Mac};
+use portal::clock::{Clock, SystemClock};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use std::{
@@ -127,4 +129,66 @@ async fn a_notification_is_made_once_told_signed_and_sent_again_by_hand() {
     world.ada.delete(&path, "end").await.is(204);
     world.ada.delete(&path, "end").await.is(204);
     world.ada.get(&path).await.refused(404, "not-found");
+}
+
+const DAY: i64 = 86_400_000;
+
+/// Starts the server again with its clock moved to this moment.
+fn start_at(world: &mut World, millis: i64) {
+    world.kill();
+    let offset = millis - SystemClock::default().now().millis();
+    world.server.home.set("KEYTURN_CLOCK_OFFSET", &format!("{offset}ms"));
+    world.restart();
+}
+
+fn millis(shown: &Value) -> i64 {
+    serde_json::from_value::<Moment>(shown.clone()).unwrap().millis()
+}
+
+#[tokio::test]
+async fn a_certificate_that_ends_soon_is_told_of_once_and_again_when_it_was_extended() {
+    let (url, got) = receiver().await;
+    let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/catalog");
+    let mut world =
+        World::at(Home::on_sqlite(&[("KEYTURN_OUTBOUND_ALLOW", "127.0.0.1"), ("KEYTURN_CATALOG", samples)]));
+    let body = json!({ "label": "ops", "url": url, "events": ["resource.expiring"] });
+    let secret =
+        world.ada.post(TOLD, "make", &body).await.is(201).json()["secret"].as_str().unwrap().to_owned();
+    let body = json!({ "offering": "tls-certificate", "name": "web",
+        "parameters": { "dns_names": ["www.example.org"], "days": 20 } });
+    let made = world.ann.post(ALPHA, "web", &body).await.is(202).id();
+    assert_eq!(world.ann.ended(&made).await["state"], "succeeded");
+    let path = "/teams/alpha/resources/tls-certificate/web";
+    let mut before = 0;
+    for round in 1..=2 {
+        let resource = world.ann.get(path).await.is(200).json();
+        let end = millis(&resource["expires_at"]);
+        assert_eq!(end, millis(&resource["outputs"]["not_after"]), "as the certificate itself says");
+        assert!(end > before);
+        before = end;
+        // From a few seconds before the moment on: it is told at the moment or soon after, and not before.
+        start_at(&mut world, end - 14 * DAY - 3000);
+        let (headers, sent) =
+            eventually("it is told", async || got.lock().unwrap().get(round - 1).cloned()).await;
+        assert_eq!(headers["webhook-signature"], signature(&secret, &headers, &sent));
+        let said: Value = serde_json::from_str(&sent).unwrap();
+        assert_eq!(said["type"], "resource.expiring");
+        assert_eq!(said["data"]["resource"]["expires_at"], resource["expires_at"]);
+        let after = millis(&said["timestamp"]) - (end - 14 * DAY);
+        assert!((0..60_000).contains(&after), "{after} ms after its moment");
+        // Once, also when the server starts anew and time goes on.
+        start_at(&mut world, end + DAY);
+        let ping =
+            format!("{TOLD}/{}/ping", world.ada.get(TOLD).await.json()["results"][0]["id"].as_str().unwrap());
+        world.ada.act(&ping, &format!("ping-{round}")).await.is(202);
+        eventually("the ping arrives", async || (got.lock().unwrap().len() == round + 1).then_some(())).await;
+        let ping = got.lock().unwrap().remove(round);
+        assert_eq!(serde_json::from_str::<Value>(&ping.1).unwrap()["type"], "ping");
+        assert_eq!(world.ann.get(path).await.is(200).json()["state"], "active", "nothing is removed by that");
+        let extended =
+            world.ann.post(&format!("{path}/actions/extend"), "more", &json!({ "days": 20 })).await;
+        world.ann.ended(&extended.is(202).id()).await;
+    }
+    let ids: Vec<String> = got.lock().unwrap().iter().map(|one| one.0["webhook-id"].clone()).collect();
+    assert!(ids.len() == 2 && ids[0] != ids[1], "{ids:?}");
 }

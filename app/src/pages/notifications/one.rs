@@ -149,12 +149,21 @@ fn Sent(path: String, deliveries: Page<(NotificationDeliveryView, String)>, off:
 
 #[component]
 fn Row(path: String, delivery: NotificationDeliveryView, key: String, off: bool) -> impl IntoView {
-    let NotificationDeliveryView { id, event, request_id, state, created_at, next_at, tries, attempts } =
-        delivery;
-    let what = match request_id {
-        Some(request) => {
-            view! { <a href=format!("/requests/{request}")>"a request"</a> " " {event.title()} }.into_any()
-        }
+    let NotificationDeliveryView {
+        id,
+        event,
+        request_id,
+        resource,
+        state,
+        created_at,
+        next_at,
+        tries,
+        attempts,
+    } = delivery;
+    let place = request_id.map(|request| format!("/requests/{request}"));
+    let place = place.or_else(|| resource.map(|resource| resource.path()));
+    let what = match place {
+        Some(place) => view! { <a href=place>{event.subject()}</a> " " {event.title()} }.into_any(),
         None => event.title().into_any(),
     };
     let waits = next_at.filter(|_| state == NotificationDeliveryState::Waiting && !off);

@@ -5,6 +5,7 @@
 
 mod action;
 mod composite;
+mod expiry;
 mod mapping;
 mod offering;
 mod outside;
@@ -16,6 +17,7 @@ mod yaml;
 
 pub use action::Action;
 pub(crate) use composite::{Composite, Step};
+pub use expiry::{Ends, ExpiryRule};
 pub(crate) use mapping::known;
 pub use offering::{Offering, duration};
 pub use schema::ParameterSchema;

@@ -1,7 +1,7 @@
 //! One offering: what `offering.yaml` says, read and checked as a whole.
 
 use super::{
-    Action, Composite, Mistake, OFFERING_FILE, ParameterSchema, action, composite,
+    Action, Composite, ExpiryRule, Mistake, OFFERING_FILE, ParameterSchema, action, composite, expiry,
     outside::{self, Does},
     schema_check,
     sheet::{Members, Sheet},
@@ -80,6 +80,8 @@ pub struct Offering {
     pub secret_outputs: BTreeSet<String>,
     /// All other outputs, where the offering says which there are.
     pub(crate) public_outputs: Option<BTreeSet<String>>,
+    /// When its resources end, where it says so.
+    pub expiry: Option<ExpiryRule>,
     /// What it is made of, where that is other offerings.
     pub(crate) composite: Option<Arc<Composite>>,
     /// What makes its resources.
@@ -173,6 +175,7 @@ const FIELDS: &[&str] = &[
     "steps",
     "provisioner",
     "outputs",
+    "expiry",
 ];
 
 /// Every part is read even after a mistake in an earlier one, so that all mistakes are told at once.
@@ -210,6 +213,7 @@ fn read(
     if let Some(composite) = &composite {
         of_steps(sheet, &top, &mut outputs, composite);
     }
+    let expiry = expiry::read(sheet, &top, outputs.public.as_ref(), schema.as_ref());
     let does = Does { updates, actions: actions.keys().map(Name::as_str).collect(), timeout: guard.timeout };
     let provisioner = provisioner(sheet, &top, folder, &does);
     let id = name.ok()?;
@@ -239,6 +243,7 @@ fn read(
         quota_cost,
         secret_outputs: outputs.secret,
         public_outputs: outputs.public,
+        expiry,
         composite: composite.map(Arc::new),
         provisioner,
         id,

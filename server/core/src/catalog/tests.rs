@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use std::{fs, os::unix::fs::PermissionsExt};
 
 mod composites;
+mod expiry;
 
 const GOOD: &str = "title: A thing
 description: Makes a thing.

@@ -9,7 +9,10 @@ use crate::answer::Answer;
 use async_trait::async_trait;
 use domain::{
     id::{NotificationDeliveryId, NotificationId, RequestId},
-    notification::{NotificationAttemptView, NotificationDeliveryView, NotificationEvent, NotificationView},
+    notification::{
+        NotificationAttemptView, NotificationDeliveryView, NotificationEvent, NotificationResource,
+        NotificationView,
+    },
     time::Moment,
     view::{Object, Page},
 };
@@ -129,6 +132,11 @@ pub struct TakenDelivery {
     pub tries: u32,
 }
 
+/// The resource that this says something of, if it does.
+pub(crate) fn of_resource(data: &Object) -> Option<NotificationResource> {
+    serde_json::from_value(data.get("resource")?.clone()).ok()
+}
+
 /// What is to become of a delivery after a try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AfterTry {
@@ -177,6 +185,8 @@ pub trait Notifications {
         after: AfterTry,
         now: Moment,
     ) -> StoreResult<bool>;
+    /// Tells of up to `limit` resources whose end is near: of each once, until it ends at another time; how many.
+    async fn tell_of_ends(&self, now: Moment, limit: u32) -> StoreResult<u64>;
     /// Removes up to `limit` deliveries whose time began before `before`, and what was removed altogether; how many rows.
     async fn sweep_deliveries(&self, before: Moment, limit: u32) -> StoreResult<u64>;
     /// Sealed secrets that do not begin with `head`, up to `limit` or twice that.

@@ -1,7 +1,7 @@
 //! Runs as workers see them: what is to be done, by whom, and how it ends.
 
 use super::{StoredRequest, StoredResource};
-use domain::{id::RequestId, state::RequestState, view::Object};
+use domain::{expiry::Expiry, id::RequestId, state::RequestState, view::Object};
 use std::time::Duration;
 
 /// What a run is to do.
@@ -81,6 +81,8 @@ pub struct Ending {
     pub secrets: Option<Vec<u8>>,
     /// Texts that nobody may read in the request's history: a program may have written a secret before it was known.
     pub scrubbed: Vec<String>,
+    /// When what was made or changed ends, where that is known.
+    pub expiry: Option<Expiry>,
 }
 
 impl Ending {
@@ -94,6 +96,7 @@ impl Ending {
             secret_names: Vec::new(),
             secrets: None,
             scrubbed: Vec::new(),
+            expiry: None,
         }
     }
 }

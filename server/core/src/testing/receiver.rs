@@ -49,7 +49,7 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     /// Answers the first deliveries like this, each a status line's end and headers, and every later one with 204. No
-    /// answer at all is ever given for `hang`.
+    /// answer at all is ever given for `hang`; of one after `stall`, the body never comes.
     pub(crate) async fn answering(answers: &[&'static str]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let receiver = Self {
@@ -75,6 +75,11 @@ impl Receiver {
         self.received.lock().unwrap().push(received);
         let answer = self.answers.lock().unwrap().pop_front().unwrap_or("204 No Content");
         if answer == "hang" {
+            std::future::pending::<()>().await;
+        }
+        if let Some(answer) = answer.strip_prefix("stall ") {
+            let head = format!("HTTP/1.1 {answer}\r\ncontent-length: 2\r\n\r\n");
+            let _ = stream.write_all(head.as_bytes()).await;
             std::future::pending::<()>().await;
         }
         let _ = stream.write_all(format!("HTTP/1.1 {answer}\r\ncontent-length: 0\r\n\r\n").as_bytes()).await;

@@ -410,7 +410,7 @@ impl Attempt<'_> {
     async fn write(&self, verdict: Verdict) -> Result<Held, StoreError> {
         let (store, now) = (&self.portal.store, self.portal.clock.now());
         match verdict {
-            Verdict::There(outputs) => store.end_run(self.hold(), self.success(outputs), now).await,
+            Verdict::There(outputs) => store.end_run(self.hold(), self.success(outputs).await?, now).await,
             Verdict::Gone(state, reason) => {
                 store
                     .end_run(self.hold(), Ending::without_outputs(state, reason.map(|why| cut(&why))), now)
@@ -421,7 +421,7 @@ impl Attempt<'_> {
                 // Nothing more is tried; what the last try left is taken back before the request counts as failed.
                 let last = format!("{} of {} tries: {why}", self.run.tries + 1, self.offering.max_tries);
                 let ending = match self.take_back(RequestState::Failed, Some(last)).await? {
-                    Verdict::There(outputs) => self.success(outputs),
+                    Verdict::There(outputs) => self.success(outputs).await?,
                     Verdict::Gone(state, reason) => {
                         Ending::without_outputs(state, reason.map(|why| cut(&why)))
                     }
@@ -460,7 +460,7 @@ impl Attempt<'_> {
     }
 
     /// A success with these outputs; what a change does not answer anew stays as it was.
-    fn success(&self, answered: Object) -> Ending {
+    async fn success(&self, answered: Object) -> Result<Ending, StoreError> {
         let mut outputs = match self.kind() {
             Kind::Create | Kind::Delete => Object::new(),
             Kind::Update | Kind::Action => self.outputs_before(),
@@ -469,13 +469,14 @@ impl Attempt<'_> {
         let secret: &BTreeSet<String> = &self.offering.secret_outputs;
         let (secrets, outputs): (Object, Object) =
             outputs.into_iter().partition(|(name, _)| secret.contains(name));
-        let without = Ending::without_outputs(RequestState::Succeeded, None);
+        let expiry = self.expiry(&outputs).await?;
+        let without = Ending { expiry, ..Ending::without_outputs(RequestState::Succeeded, None) };
         if secrets.is_empty() {
-            return Ending { outputs, ..without };
+            return Ok(Ending { outputs, ..without });
         }
         let scrubbed = worth_hiding(&secrets);
         let outputs = outputs.into_iter().map(|(name, value)| (name, masked(value, &scrubbed))).collect();
-        match self.portal.seal_secrets(self.run.request.resource, &secrets) {
+        Ok(match self.portal.seal_secrets(self.run.request.resource, &secrets) {
             Ok(sealed) => Ending {
                 outputs,
                 scrubbed,
@@ -487,7 +488,7 @@ impl Attempt<'_> {
                 tracing::error!(%error, "secret outputs were not sealed and are dropped");
                 Ending { outputs, ..without }
             }
-        }
+        })
     }
 }
 

@@ -8,6 +8,7 @@ mod change;
 mod composite;
 mod deliveries;
 mod elsewhere;
+mod expiry;
 mod lease;
 mod notify;
 mod sweep;
@@ -50,6 +51,7 @@ pub(crate) async fn background(portal: Arc<Inner>, shutdown: CancellationToken) 
     if portal.settings.workers > 0 {
         tasks.spawn(notify::send_all(Arc::clone(&portal), shutdown.clone()));
     }
+    tasks.spawn(expiry::watch(Arc::clone(&portal), shutdown.clone()));
     tasks.spawn(sweep::sweep(portal, shutdown));
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended {

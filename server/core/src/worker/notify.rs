@@ -8,7 +8,7 @@ use crate::{
     outbound::{Call, Failure, HeaderMap, HeaderName, HeaderValue, Method, Reply, StatusCode, header},
     service::{Inner, old_is_over},
     signature::sign_standard,
-    store::notifications::{AfterTry, TakenDelivery},
+    store::notifications::{AfterTry, TakenDelivery, of_resource},
 };
 use domain::{backoff::NOTIFICATION, notification::NotificationAttemptView, time::Moment, view::Object};
 use serde_json::{Value, json};
@@ -154,11 +154,12 @@ fn call(portal: &Inner, taken: &TakenDelivery, now: Moment) -> Result<Call, Stri
 /// every try.
 fn payload(taken: &TakenDelivery, base: &str) -> serde_json::Result<Vec<u8>> {
     let mut data: Object = taken.data.clone();
-    if let Some(request) = taken.request {
-        let links = json!({
-            "page": format!("{base}/requests/{request}"),
-            "api": format!("{base}/api/v1/requests/{request}"),
-        });
+    let place = match taken.request {
+        Some(request) => Some(format!("/requests/{request}")),
+        None => of_resource(&data).map(|resource| resource.path()),
+    };
+    if let Some(place) = place {
+        let links = json!({ "page": format!("{base}{place}"), "api": format!("{base}/api/v1{place}") });
         data.insert("links".into(), links);
     }
     let whole = json!({ "type": taken.event, "timestamp": taken.created_at, "data": Value::Object(data) });

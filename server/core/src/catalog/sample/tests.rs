@@ -10,7 +10,12 @@ use crate::{
         tests::{context, job, stand_in_guard},
     },
 };
-use domain::{id::RequestId, name::Name, view::Object};
+use domain::{
+    expiry::{End, Expiry},
+    id::RequestId,
+    name::Name,
+    view::Object,
+};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -199,6 +204,13 @@ async fn a_certificate_is_made_once_and_verifies() {
         run("openssl", &["pkey", "-in", &key, "-pubout"])
     );
     assert!(text(&outputs, "not_after").ends_with('Z') && text(&outputs, "not_after").len() == 20);
+    // It ends when the certificate itself says that it does.
+    let Ok(Expiry { end: End::At(end), .. }) = tls.expiry.as_ref().unwrap().of(&outputs, &Object::new())
+    else {
+        panic!("no end");
+    };
+    let says = run("openssl", &["x509", "-in", &certificate, "-noout", "-enddate", "-dateopt", "iso_8601"]);
+    assert_eq!(says.trim(), format!("notAfter={}", end.to_string().replace('T', " ").replace(".000", "")));
     for kept in ["authority/key.pem", "certificates/team-a/web/key.pem"] {
         let mode = fs::metadata(shop.state("tls-certificate").join(kept)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{kept}");

@@ -5,6 +5,7 @@ mod changes;
 pub(crate) mod cluster;
 mod duplicates;
 mod errands;
+mod expiry;
 mod families;
 mod hooks;
 mod keeping;
@@ -269,6 +270,7 @@ fn scope_of(team: &str, principal: u128, key: &str) -> Scope {
 use changes::*;
 use duplicates::*;
 use errands::*;
+use expiry::*;
 use families::*;
 use hooks::*;
 use keeping::*;
@@ -388,6 +390,13 @@ promises! {
     what_happened_is_told_to_whom_it_concerns_and_no_one_else
     a_notification_is_sent_by_one_at_a_time_and_again_when_its_lease_ends
     who_cannot_be_told_is_switched_off
+    one_that_arrives_makes_up_for_those_that_did_not
     notifications_end_with_what_they_kept
     shared_secrets_are_sealed_anew
+    an_end_is_told_of_from_its_moment_on_once_by_one_of_many_servers
+    an_end_that_moves_is_told_of_anew_and_one_that_stays_is_not
+    what_is_deleted_is_never_told_of
+    a_time_to_live_counts_from_when_it_was_made
+    ends_are_told_of_in_bounded_batches_the_nearest_first
+    what_waits_for_approval_is_told_of_once_and_not_begun
 }

@@ -42,7 +42,7 @@ impl Bench {
         self.store.submit(self.decision(scope, Operation::NotificationCreate, effect)).await.unwrap()
     }
 
-    async fn first_told(&self, team: &str, events: &[NotificationEvent]) -> NotificationId {
+    pub(super) async fn first_told(&self, team: &str, events: &[NotificationEvent]) -> NotificationId {
         let key = format!("told-{}", self.id());
         assert!(matches!(self.told(team, events, &key).await, Submitted::First(..)));
         self.store.notifications(team).await.unwrap()[0].id
@@ -65,7 +65,7 @@ impl Bench {
         self.store.delivery_tried(taken.id, taken.fence, attempt, after, now).await.unwrap()
     }
 
-    async fn states(&self, of: NotificationId) -> Vec<State> {
+    pub(super) async fn states(&self, of: NotificationId) -> Vec<State> {
         let page = self.store.notification_deliveries(of, None, 100).await.unwrap();
         page.results.iter().map(|one| one.state).collect()
     }
@@ -156,6 +156,25 @@ pub(super) async fn who_cannot_be_told_is_switched_off(bench: Bench) {
     assert_eq!(bench.states(id).await.len(), 3);
     let off = bench.decided("blue", "again", NotificationEffect::Resend { id, delivery: taken.id }).await;
     assert!(matches!(off, Submitted::TooLate(_)), "{off:?}");
+}
+
+pub(super) async fn one_that_arrives_makes_up_for_those_that_did_not(bench: Bench) {
+    let id = bench.first_told("blue", &[NotificationEvent::Succeeded]).await;
+    let now = at(2_000_000);
+    let give_up = || AfterTry::GiveUp;
+    let all = [give_up(), give_up(), AfterTry::Delivered, give_up(), give_up(), AfterTry::Again(LEASE)];
+    for (number, after) in all.into_iter().enumerate() {
+        bench.ends(&format!("vm-{number}"), RequestState::Succeeded).await;
+        let taken = bench.took(now).await.unwrap();
+        bench.tried(&taken, after, now).await;
+        assert_eq!(bench.store.notification("blue", id).await.unwrap().unwrap().0.disabled_at, None);
+    }
+    // One that waits is not met, so that the next that is given up is the third in a row.
+    bench.ends("last", RequestState::Succeeded).await;
+    let taken = bench.took(now).await.unwrap();
+    bench.tried(&taken, give_up(), now).await;
+    assert!(bench.store.notification("blue", id).await.unwrap().unwrap().0.disabled_at.is_some());
+    assert!(bench.took(now.plus(LEASE)).await.is_none(), "what still waits is not sent while it is off");
 }
 
 pub(super) async fn notifications_end_with_what_they_kept(bench: Bench) {

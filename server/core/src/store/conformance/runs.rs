@@ -86,6 +86,7 @@ pub(super) async fn success_shows_outputs_and_keeps_secrets_sealed(bench: Bench)
         secret_names: vec!["password".into()],
         secrets: Some(b"sealed".to_vec()),
         scrubbed: vec!["hunter\"2".into()],
+        expiry: None,
     };
     let log = vec![EventEntry::Log { line: "made with hunter\"2".into() }];
     bench.store.note(run.hold(), log, false, bench.now()).await.unwrap();

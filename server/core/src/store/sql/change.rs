@@ -6,6 +6,7 @@ use super::{
     dialect::{Connection, clock},
     exactly_one, lists,
     lives::{self, DELETING, Lost, WAITS},
+    notifications,
     rows::{self, RESOURCE, canonical},
     runs,
 };
@@ -185,7 +186,8 @@ async fn insert(
     exactly_one(&done, "request")?;
     arrivals::sought(connection, view.id.0, Sought::of(view, None)).await?;
     let entry = EventEntry::State { state: view.state, reason: None };
-    runs::append(connection, view.id, 1, &[entry], now).await
+    runs::append(connection, view.id, 1, &[entry], now).await?;
+    notifications::tell(connection, request, view.state, now).await
 }
 
 /// The last life at this name that a delete ended.

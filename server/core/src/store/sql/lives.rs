@@ -13,6 +13,7 @@ use super::{
 use crate::store::{Delta, Ending, StoreError, StoreResult, StoredRequest, StoredResource};
 use domain::{
     action::Kind,
+    expiry::{End, Expiry},
     id::{RequestId, ResourceId},
     state::RequestState,
     time::Moment,
@@ -212,6 +213,16 @@ pub(super) async fn wake_next(connection: &mut Connection, life: ResourceId, now
     Ok(())
 }
 
+/// When what an ending leaves ends: at a moment, or so long after it was made; and how long before that it is told of.
+pub(super) fn end_of(ending: &Ending) -> (Option<i64>, Option<i64>, Option<i64>) {
+    let Some(Expiry { end, warn }) = ending.expiry else { return (None, None, None) };
+    let (at, after) = match end {
+        End::At(moment) => (Some(moment.millis()), None),
+        End::After(span) => (None, Some(rows::millis(span))),
+    };
+    (at, after, Some(rows::millis(warn)))
+}
+
 /// What a change leaves that was carried out.
 pub(super) async fn succeed(
     connection: &mut Connection,
@@ -223,11 +234,17 @@ pub(super) async fn succeed(
         return runs::end_life(connection, request.resource.0, now).await;
     }
     let desired = request.view.desired.as_ref().map(canonical);
-    // Secrets that could not be opened for the change stay as they were.
+    let (at, after, warn) = end_of(ending);
+    // Secrets that could not be opened for the change stay as they were. An end that was told of and stays the same is
+    // not told of again.
     let done = sqlx::query(
         "UPDATE resource SET applied = coalesce($1, applied), outputs = $2, updated_at = $5,
                              secret_names = CASE WHEN $4 IS NULL THEN secret_names ELSE $3 END,
-                             secrets = coalesce($4, secrets)
+                             secrets = coalesce($4, secrets),
+                             expires_at = coalesce(CAST($7 AS BIGINT), lasts_from + $8),
+                             warn_at = CASE WHEN warn_at IS NULL
+                                             AND expires_at = coalesce(CAST($7 AS BIGINT), lasts_from + $8) THEN NULL
+                                            ELSE coalesce(CAST($7 AS BIGINT), lasts_from + $8) - $9 END
           WHERE id = $6 AND ended_at IS NULL",
     )
     .bind(desired)
@@ -236,6 +253,9 @@ pub(super) async fn succeed(
     .bind(ending.secrets.as_deref())
     .bind(now.millis())
     .bind(request.resource.0)
+    .bind(at)
+    .bind(after)
+    .bind(warn)
     .execute(connection)
     .await?;
     exactly_one(&done, "resource")

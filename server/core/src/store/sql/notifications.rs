@@ -3,11 +3,12 @@
 //! Of locks a delivery comes before what it goes to. Taking waits for neither, so it stands outside of that order.
 
 mod decide;
+mod ends;
 
 pub(super) use decide::decide;
 
 use super::{
-    dialect::{Connection, Database, DbRow, FOR_UPDATE, SKIP_LOCKED, clock},
+    dialect::{Connection, Database, DbRow, Done, FOR_UPDATE, SKIP_LOCKED, clock},
     exactly_one,
     lists::paged,
     rows::{array, canonical, json, millis, moment, moment_if_any, number, parsed},
@@ -16,7 +17,7 @@ use super::{
 };
 use crate::store::{
     AuditEntry, StoreResult, StoredRequest,
-    notifications::{AfterTry, MOST_ATTEMPTS, MOST_GIVEN_UP, Notifications, TakenDelivery},
+    notifications::{AfterTry, MOST_ATTEMPTS, MOST_GIVEN_UP, Notifications, TakenDelivery, of_resource},
 };
 use async_trait::async_trait;
 use domain::{
@@ -36,7 +37,7 @@ use uuid::Uuid;
 
 const NOTIFICATION: &str = "id, team, label, url, events, secrets, old_until, created_by, created_at, updated_at, \
      disabled_at, disabled_reason";
-const DELIVERY: &str = "id, event, request, state, due_at, tries, attempts, created_at";
+const DELIVERY: &str = "id, event, request, data, state, due_at, tries, attempts, created_at";
 
 fn notification(row: &DbRow) -> StoreResult<(NotificationView, Vec<u8>)> {
     let view = NotificationView {
@@ -60,10 +61,13 @@ fn notification(row: &DbRow) -> StoreResult<(NotificationView, Vec<u8>)> {
 fn delivery(row: &DbRow) -> StoreResult<NotificationDeliveryView> {
     let state: NotificationDeliveryState = parsed(row, "state")?;
     let due = moment(row, "due_at")?;
+    let request_id = row.try_get::<Option<Uuid>, _>("request")?.map(RequestId);
+    let resource = if request_id.is_none() { of_resource(&json(row, "data")?) } else { None };
     Ok(NotificationDeliveryView {
         id: NotificationDeliveryId(row.try_get("id")?),
         event: parsed(row, "event")?,
-        request_id: row.try_get::<Option<Uuid>, _>("request")?.map(RequestId),
+        request_id,
+        resource,
         state,
         created_at: moment(row, "created_at")?,
         next_at: (state == NotificationDeliveryState::Waiting).then_some(due),
@@ -81,21 +85,7 @@ pub(super) async fn tell(
 ) -> StoreResult<()> {
     let Some(event) = NotificationEvent::of_state(state) else { return Ok(()) };
     let view = &request.view;
-    let rows = sqlx::query(
-        "SELECT id, events FROM notification
-          WHERE team IN ($1, $2) AND removed_at IS NULL AND disabled_at IS NULL",
-    )
-    .bind(view.team.as_str())
-    .bind(WHOLE_PORTAL)
-    .fetch_all(&mut *connection)
-    .await?;
-    let mut told = Vec::new();
-    for row in &rows {
-        let wanted: Vec<NotificationEvent> = json(row, "events")?;
-        if wanted.contains(&event) {
-            told.push(row.try_get::<Uuid, _>("id")?);
-        }
-    }
+    let told = who_wants(connection, view.team.as_str(), event).await?;
     if told.is_empty() {
         return Ok(());
     }
@@ -120,10 +110,35 @@ pub(super) async fn tell(
         "finished_at": state.is_final().then_some(now),
     }}));
     for to in told {
-        let id = delivery_id(to, view.id, place);
-        insert(connection, id, NotificationId(to), event, Some(view.id), &data, now).await?;
+        let id = delivery_id(to, &[view.id.0.as_bytes(), &place.to_le_bytes()]);
+        let done = insert(connection, id, to, event, Some(view.id), &data, now).await?;
+        exactly_one(&done, "notification_delivery")?;
     }
     Ok(())
+}
+
+/// Who is to be told of this event of a team's.
+async fn who_wants(
+    connection: &mut Connection,
+    team: &str,
+    event: NotificationEvent,
+) -> StoreResult<Vec<NotificationId>> {
+    let rows = sqlx::query(
+        "SELECT id, events FROM notification
+          WHERE team IN ($1, $2) AND removed_at IS NULL AND disabled_at IS NULL",
+    )
+    .bind(team)
+    .bind(WHOLE_PORTAL)
+    .fetch_all(connection)
+    .await?;
+    let mut told = Vec::new();
+    for row in &rows {
+        let wanted: Vec<NotificationEvent> = json(row, "events")?;
+        if wanted.contains(&event) {
+            told.push(NotificationId(row.try_get("id")?));
+        }
+    }
+    Ok(told)
 }
 
 fn object(value: serde_json::Value) -> Object {
@@ -134,14 +149,18 @@ fn object(value: serde_json::Value) -> Object {
 }
 
 /// The same event has the same ID for the same receiver (RFC 9562, 5.8).
-fn delivery_id(to: Uuid, request: RequestId, place: i64) -> NotificationDeliveryId {
+fn delivery_id(to: NotificationId, event: &[&[u8]]) -> NotificationDeliveryId {
     let mut hash = blake3::Hasher::new();
-    hash.update(to.as_bytes()).update(request.0.as_bytes()).update(&place.to_le_bytes());
+    hash.update(to.0.as_bytes());
+    for part in event {
+        hash.update(part);
+    }
     let mut bytes = [0; 16];
     hash.finalize_xof().fill(&mut bytes);
     NotificationDeliveryId(uuid::Builder::from_custom_bytes(bytes).into_uuid())
 }
 
+/// Puts a delivery into the outbox. None is met where the same is in it already.
 async fn insert(
     connection: &mut Connection,
     id: NotificationDeliveryId,
@@ -150,10 +169,10 @@ async fn insert(
     request: Option<RequestId>,
     data: &Object,
     now: Moment,
-) -> StoreResult<()> {
+) -> StoreResult<Done> {
     let done = sqlx::query(AssertSqlSafe(format!(
         "INSERT INTO notification_delivery (id, notification, event, request, data, since, due_at, created_at)
-         VALUES ($1, $2, $3, $4, $5, $6, {}, $6)",
+         VALUES ($1, $2, $3, $4, $5, $6, {}, $6) ON CONFLICT (id) DO NOTHING",
         clock("$6"),
     )))
     .bind(id.0)
@@ -164,7 +183,7 @@ async fn insert(
     .bind(now.millis())
     .execute(connection)
     .await?;
-    exactly_one(&done, "notification_delivery")
+    Ok(done)
 }
 
 #[async_trait]
@@ -221,6 +240,15 @@ impl Notifications for Database {
             Box::pin(tried(connection, *hold, attempt, after, *now))
         })
         .await
+    }
+
+    async fn tell_of_ends(&self, now: Moment, limit: u32) -> StoreResult<u64> {
+        // Most looks find nothing; those should not cost a commit.
+        if !self.read(now, |now, connection| Box::pin(ends::any_near(connection, *now))).await? {
+            return Ok(0);
+        }
+        self.write((now, limit), |(now, limit), connection| Box::pin(ends::tell(connection, *now, *limit)))
+            .await
     }
 
     async fn sweep_deliveries(&self, before: Moment, limit: u32) -> StoreResult<u64> {
@@ -315,7 +343,9 @@ pub(super) async fn deliveries(
 /// Whether there is a delivery to take.
 pub(super) async fn any_due(connection: &mut Connection, now: Moment) -> StoreResult<bool> {
     let text = format!(
-        "SELECT EXISTS (SELECT 1 FROM notification_delivery WHERE state = 'waiting' AND due_at <= {})",
+        "SELECT EXISTS (SELECT 1 FROM notification_delivery one JOIN notification ON notification.id = one.notification
+                         WHERE one.state = 'waiting' AND one.due_at <= {}
+                           AND notification.disabled_at IS NULL AND notification.removed_at IS NULL)",
         clock("$1"),
     );
     Ok(sqlx::query_scalar(AssertSqlSafe(text)).bind(now.millis()).fetch_one(connection).await?)

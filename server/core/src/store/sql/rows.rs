@@ -29,7 +29,7 @@ pub(super) const CLAIM: &str = "c.fingerprint, c.body_hash, c.key_version, c.sch
 
 /// The columns of a resource.
 pub(super) const RESOURCE: &str = "id, team, type, name, offering, state, version, parameters, outputs, secret_names, \
-     secrets, applied, ended_by, request, created_at, updated_at";
+     secrets, applied, ended_by, request, created_at, updated_at, expires_at";
 
 /// A column's text, understood by a parser of the domain.
 pub(super) fn parsed<T>(row: &DbRow, column: &str) -> StoreResult<T>
@@ -147,6 +147,7 @@ pub(super) fn resource(row: &DbRow) -> StoreResult<StoredResource> {
         created_by: RequestLink::to(RequestId(row.try_get("request")?)),
         created_at: moment(row, "created_at")?,
         updated_at: moment(row, "updated_at")?,
+        expires_at: moment_if_any(row, "expires_at")?,
     };
     Ok(StoredResource {
         view,

@@ -375,18 +375,25 @@ async fn succeed(
     if Kind::of(&request.view.action) != Kind::Create {
         return lives::succeed(connection, request, ending, now).await;
     }
+    let (at, after, warn) = lives::end_of(ending);
     // One that is being deleted meanwhile is not brought back.
-    let done = sqlx::query(
+    let done = sqlx::query(AssertSqlSafe(format!(
         "UPDATE resource SET state = CASE WHEN state = 'creating' THEN 'active' ELSE state END, outputs = $1,
-                             secret_names = $2, secrets = $3, updated_at = $4, applied = $5
+                             secret_names = $2, secrets = $3, updated_at = $4, applied = $5, lasts_from = {now},
+                             expires_at = coalesce(CAST($7 AS BIGINT), {now} + $8),
+                             warn_at = coalesce(CAST($7 AS BIGINT), {now} + $8) - $9
           WHERE id = $6 AND ended_at IS NULL",
-    )
+        now = clock("$4"),
+    )))
     .bind(&outputs)
     .bind(&names)
     .bind(ending.secrets.as_deref())
     .bind(now.millis())
     .bind(canonical(&request.view.parameters))
     .bind(request.resource.0)
+    .bind(at)
+    .bind(after)
+    .bind(warn)
     .execute(connection)
     .await?;
     exactly_one(&done, "resource")

@@ -4,7 +4,7 @@
 use super::{
     arrivals,
     dialect::{self, CREATES, Connection, clock},
-    exactly_one, lists, looks,
+    exactly_one, lists, looks, notifications,
     rows::{array, canonical, hex},
     second_look,
 };
@@ -90,9 +90,12 @@ const REQUEST: &str = "
            parameters, labels, correlation_id, parent, step, state, at, at
       FROM new";
 
-/// A new run is due at once.
+/// A new run is due at once. What waits for somebody's approval has none.
 fn run() -> String {
-    format!("INSERT INTO run (request, attempt, due_at) SELECT request, 1, {} FROM new", clock("at"))
+    format!(
+        "INSERT INTO run (request, attempt, due_at) SELECT request, 1, {} FROM new WHERE state = 'queued'",
+        clock("at"),
+    )
 }
 
 const EVENT: &str = "
@@ -241,6 +244,8 @@ pub(super) async fn plain(
             let Effect::Create { answer, .. } = &submission.effect else {
                 return Err(undecided());
             };
+            // Nobody is told of what is queued, so most often nothing is looked up here.
+            notifications::tell(connection, request, request.view.state, request.view.created_at).await?;
             Submitted::First(answer.clone(), Some(id))
         } else if claimed.contains(&id.0) {
             met_a_name(connection, submission, request).await?

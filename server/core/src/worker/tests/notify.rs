@@ -1,5 +1,9 @@
 //! Notifications: what happens is told, signed, on the published schedule, under one ID until it arrives.
 
+mod delivery;
+mod endings;
+mod expiry;
+
 use crate::{
     Answered, Caller, Error,
     clock::StandingClock,
@@ -29,8 +33,17 @@ fn shown<T: serde::de::DeserializeOwned>(answered: &Answered) -> T {
 
 impl Told {
     async fn with(script: Scripted) -> Self {
+        Self::on(Plan::of(script)).await
+    }
+
+    async fn on(plan: Plan) -> Self {
         let clock = standing();
-        let mut house = House::build(Plan { clock: clock.clone(), ..Plan::of(script) }).await;
+        Self::by(Plan { clock: clock.clone(), ..plan }, clock).await
+    }
+
+    /// By this plan's own clock.
+    async fn by(plan: Plan, clock: Arc<StandingClock>) -> Self {
+        let mut house = House::build(plan).await;
         let owner = house.person("olga", "alpha", TeamRole::Owner).await;
         house.work();
         Self { house, clock, owner }

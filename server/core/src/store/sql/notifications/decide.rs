@@ -96,7 +96,8 @@ pub(in crate::store) async fn decide(
             Ok(Decided::Not(Submitted::TooLate(off)))
         }
         NotificationEffect::Ping { delivery, data, .. } => {
-            insert(connection, *delivery, id, NotificationEvent::Ping, None, data, now).await?;
+            let put = insert(connection, *delivery, id, NotificationEvent::Ping, None, data, now).await?;
+            exactly_one(&put, "notification_delivery")?;
             sent(connection, &view, *delivery, "notification_ping").await
         }
         NotificationEffect::Resend { delivery, .. } => {
