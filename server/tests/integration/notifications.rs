@@ -185,8 +185,10 @@ async fn a_certificate_that_ends_soon_is_told_of_once_and_again_when_it_was_exte
         let ping = got.lock().unwrap().remove(round);
         assert_eq!(serde_json::from_str::<Value>(&ping.1).unwrap()["type"], "ping");
         assert_eq!(world.ann.get(path).await.is(200).json()["state"], "active", "nothing is removed by that");
-        let extended =
-            world.ann.post(&format!("{path}/actions/extend"), "more", &json!({ "days": 20 })).await;
+        let extended = world
+            .ann
+            .post(&format!("{path}/actions/extend"), &format!("more-{round}"), &json!({ "days": 20 }))
+            .await;
         world.ann.ended(&extended.is(202).id()).await;
     }
     let ids: Vec<String> = got.lock().unwrap().iter().map(|one| one.0["webhook-id"].clone()).collect();

@@ -3,6 +3,11 @@
 use super::*;
 use domain::notification::NotificationAttemptView;
 
+/// An answer that is made up as the test goes.
+fn kept(answer: String) -> &'static str {
+    Box::leak(answer.into_boxed_str())
+}
+
 /// The log of a delivery's only try.
 fn only(delivery: &NotificationDeliveryView) -> &NotificationAttemptView {
     assert_eq!(delivery.attempts.len(), 1);
@@ -13,7 +18,7 @@ fn only(delivery: &NotificationDeliveryView) -> &NotificationAttemptView {
 async fn an_answer_of_any_length_is_an_answer() {
     let told = Told::with(Scripted::default()).await;
     let long = format!("200 OK\r\ncontent-length: 90000000\r\n\r\n{}", "x".repeat(300_000));
-    let receiver = Receiver::answering(&[Box::leak(long.into_boxed_str())]).await;
+    let receiver = Receiver::answering(&[kept(long)]).await;
     let one = told.told(&receiver, &["request.succeeded"]).await;
     told.house.create("one").await;
     let delivery = told.tried(&one, 1).await;
@@ -27,7 +32,7 @@ async fn a_redirect_is_no_arrival_and_is_not_followed() {
     let elsewhere = Receiver::answering(&[]).await;
     for (number, status) in ["301 Moved", "307 Temporary Redirect"].into_iter().enumerate() {
         let answer = format!("{status}\r\nlocation: {}", elsewhere.url);
-        let receiver = Receiver::answering(&[Box::leak(answer.into_boxed_str())]).await;
+        let receiver = Receiver::answering(&[kept(answer)]).await;
         let one = told.told(&receiver, &["request.succeeded"]).await;
         told.house.create(&format!("vm-{number}")).await;
         let delivery = told.tried(&one, 1).await;
