@@ -162,6 +162,14 @@ pub struct NotificationView {
     pub note: Option<String>,
 }
 
+impl NotificationView {
+    /// Where its owners look after it.
+    #[must_use]
+    pub fn managed_at(&self) -> String {
+        format!("/api/v1/teams/{}/notifications/{}", self.team, self.id)
+    }
+}
+
 /// How a telling stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -2,7 +2,8 @@
 
 use super::{
     Inner, Portal,
-    decide::object,
+    keyed::object,
+    keys::RESEAL_AT_ONCE,
     read::{page_size, place},
 };
 use crate::{
@@ -31,8 +32,6 @@ const LONGEST_LINE: usize = 4000;
 const MOST_LINES: usize = 1000;
 /// Shorter secrets are not looked for in texts: to mask them would garble everything and hide nothing.
 const SHORTEST_HIDDEN: usize = 6;
-/// How many seals are made anew between two looks.
-const RESEAL_AT_ONCE: u32 = 100;
 
 const MEMBERS: &[&str] = &["state", "sequence", "attempt", "progress", "log", "outputs", "error"];
 
@@ -185,27 +184,16 @@ impl Inner {
     /// Seals what is kept of errands with the current version of the key, a few at a time. Their secrets stay what they
     /// are: only how they lie in the database changes, and whoever was given one goes on signing with it.
     pub(super) async fn reseal_errands(&self) -> Result<()> {
-        let head = self.keys.seal_head()?;
-        loop {
-            let batch = self.store.errands_sealed_otherwise(&head, RESEAL_AT_ONCE).await?;
-            if batch.is_empty() {
-                return Ok(());
-            }
-            for (seal, before) in batch {
-                let purpose = match seal {
-                    ErrandSeal::Secret(id) => purpose(id, "secret"),
-                    ErrandSeal::Note(id) => purpose(id, "note"),
-                    ErrandSeal::Report(id) => purpose(id, "report"),
-                };
-                let plain = self
-                    .keys
-                    .unseal(&purpose, &before)?
-                    .ok_or_else(|| Error::internal(format!("{purpose} does not open; nothing was pruned")))?;
-                let after = self.keys.seal(&purpose, &plain, self.ids.as_ref())?;
-                // Where it was changed meanwhile, the next look finds it if it still has to be done.
-                self.store.reseal_errand(seal, before, after).await?;
-            }
-        }
+        self.reseal(
+            async |head| self.store.errands_sealed_otherwise(head, RESEAL_AT_ONCE).await,
+            |seal| match *seal {
+                ErrandSeal::Secret(id) => purpose(id, "secret"),
+                ErrandSeal::Note(id) => purpose(id, "note"),
+                ErrandSeal::Report(id) => purpose(id, "report"),
+            },
+            async |seal, before, after| self.store.reseal_errand(seal, before, after).await,
+        )
+        .await
     }
 }
 

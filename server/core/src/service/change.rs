@@ -145,7 +145,7 @@ impl Portal {
         labels: Vec<String>,
     ) -> Result<Answered> {
         arrival.key()?;
-        let body = super::decide::object(&body, &[])?;
+        let body = super::keyed::object(&body, &[])?;
         let answered = self.change(caller, target, arrival, (Operation::Delete, None), body, labels).await?;
         if let Some(delete) = answered.request_id.filter(|_| !answered.replayed) {
             self.0.stop_for(delete).await?;

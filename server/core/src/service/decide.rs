@@ -1,15 +1,11 @@
 //! Decisions about a request: stop it, try it again, say what became of it.
 
-use super::{Arrival, Inner, Portal};
-use crate::{
-    Answered, Caller, Error, Result, guard,
-    store::{Effect, Submission},
-};
+use super::{Arrival, Inner, Portal, keyed::object};
+use crate::{Answered, Caller, Error, Result, store::Effect};
 use bytes::Bytes;
 use domain::{
-    command::{Command, Operation},
+    command::Operation,
     id::{RequestId, ResourceId},
-    json,
     problem::ProblemKind,
     role::TeamAct,
     state::Resolution,
@@ -90,23 +86,6 @@ fn forced(caller: &Caller, resolution: Resolution, body: &Object) -> Result<Opti
     }
 }
 
-/// A body that may be absent, with these members only.
-pub(super) fn object(body: &[u8], members: &[&str]) -> Result<Object> {
-    if body.trim_ascii().is_empty() {
-        return Ok(Object::new());
-    }
-    let Value::Object(body) = json::without_nulls(json::read(body)?) else {
-        return Err(Error::new(ProblemKind::InvalidJson, "The body must be one JSON object."));
-    };
-    match body.keys().find(|member| !members.contains(&member.as_str())) {
-        None => Ok(body),
-        Some(unknown) => Err(Error::new(
-            ProblemKind::InvalidJson,
-            format!("The member {unknown:?} is not known. Known members: {}.", members.join(", ")),
-        )),
-    }
-}
-
 impl Inner {
     async fn decide(
         &self,
@@ -117,26 +96,10 @@ impl Inner {
         operation: Operation,
         effect: impl FnOnce(RequestId, &Object) -> Result<Effect>,
     ) -> Result<Answered> {
-        let key = arrival.key()?;
         let request = self.visible_request(caller, id).await?.view;
-        let now = self.clock.now();
-        let arrived = self.arrived(caller, request.team.as_str(), key, operation, now);
-        let command = Command::on(operation, request.id.to_string(), body.clone());
-        let hashed =
-            serde_json::json!({ "operation": operation.as_str(), "target": request.id, "body": body });
-        // Whether the body fits is checked only for a first: a repeat was understood before.
         let effect = effect(request.id, &body);
         let act = if operation == Operation::Resolve { TeamAct::Resolve } else { TeamAct::Request };
-        let may = || caller.must(act, &request.team);
-        let effect = match effect {
-            Ok(effect) => effect,
-            Err(error) => {
-                let error = may().err().unwrap_or(error);
-                return self.refused(arrived, &command, &hashed, error).await;
-            }
-        };
-        let meaning = guard::meaning(&self.keys, &command, &hashed);
-        let submission = Submission { arrived, meaning, command: Some(command.clone()), effect };
-        self.guarded(submission, &command, &hashed, may).await
+        let (team, wish) = (&request.team, (operation, request.id.to_string(), body));
+        self.keyed(caller, team.as_str(), &arrival, wish, || caller.must(act, team), effect).await
     }
 }

@@ -11,7 +11,7 @@ use domain::{id::ResourceId, view::Object};
 use std::sync::Arc;
 
 /// How many secrets are sealed anew between two looks.
-const RESEAL_AT_ONCE: u32 = 100;
+pub(super) const RESEAL_AT_ONCE: u32 = 100;
 
 /// The setting by which the database recognises a version of the key.
 fn check_name(number: i64) -> String {
@@ -74,25 +74,38 @@ impl Inner {
 }
 
 impl Inner {
-    /// Seals the secrets of all resources with the current version, a few at a time.
-    async fn reseal(&self) -> Result<()> {
+    /// Seals anew, with the current version, what each look finds, a few at a time.
+    pub(super) async fn reseal<Id>(
+        &self,
+        look: impl AsyncFn(&[u8]) -> StoreResult<Vec<(Id, Vec<u8>)>>,
+        purpose: impl Fn(&Id) -> String,
+        put: impl AsyncFn(Id, Vec<u8>, Vec<u8>) -> StoreResult<bool>,
+    ) -> Result<()> {
         let head = self.keys.seal_head()?;
         loop {
-            let batch = self.store.sealed_otherwise(&head, RESEAL_AT_ONCE).await?;
+            let batch = look(&head).await?;
             if batch.is_empty() {
                 return Ok(());
             }
-            for (resource, before) in batch {
-                let plain = self.keys.unseal(&purpose(resource), &before)?.ok_or_else(|| {
-                    Error::internal(format!(
-                        "the secrets of resource {resource} do not open; nothing was pruned"
-                    ))
-                })?;
-                let after = self.keys.seal(&purpose(resource), &plain, self.ids.as_ref())?;
+            for (id, before) in batch {
+                let purpose = purpose(&id);
+                let plain = self.keys.unseal(&purpose, &before)?;
+                let plain = plain
+                    .ok_or_else(|| Error::internal(format!("{purpose} does not open; nothing was pruned")))?;
+                let after = self.keys.seal(&purpose, &plain, self.ids.as_ref())?;
                 // Where it was changed meanwhile, the next look finds it if it still has to be done.
-                self.store.reseal(resource, before, after).await?;
+                put(id, before, after).await?;
             }
         }
+    }
+
+    async fn reseal_resources(&self) -> Result<()> {
+        self.reseal(
+            async |head| self.store.sealed_otherwise(head, RESEAL_AT_ONCE).await,
+            |resource| purpose(*resource),
+            async |resource, before, after| self.store.reseal(resource, before, after).await,
+        )
+        .await
     }
 }
 
@@ -128,10 +141,10 @@ impl Portal {
     /// as they do.
     pub async fn prune_keys(&self) -> Result<Vec<i64>> {
         let portal = &self.0;
-        portal.reseal().await?;
+        portal.reseal_resources().await?;
         portal.reseal_hooks().await?;
         portal.reseal_errands().await?;
-        portal.reseal_notifications(&portal.keys.seal_head()?, RESEAL_AT_ONCE).await?;
+        portal.reseal_notifications().await?;
         let mut gone = Vec::new();
         for (number, needed) in self.key_versions().await? {
             if number != self.current_key() && needed == Use::default() {

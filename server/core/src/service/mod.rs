@@ -9,6 +9,7 @@ mod dry_run;
 mod duplicates;
 mod export;
 mod hooks;
+mod keyed;
 mod keys;
 mod labels;
 mod lineage;

@@ -3,20 +3,21 @@
 
 use super::{
     Arrival, Inner, Portal,
-    decide::object,
+    keyed::{Wish, label, object, shown_once},
+    keys::RESEAL_AT_ONCE,
     read::{page_size, place},
 };
 use crate::{
-    Answer, AnswerKind, Answered, Caller, Error, Result, guard,
+    Answer, AnswerKind, Answered, Caller, Error, Result,
     signature::SharedSecret,
     store::{
-        Effect, Submission,
+        Effect,
         notifications::{NotificationChange, NotificationEffect},
     },
 };
 use bytes::Bytes;
 use domain::{
-    command::{Command, Operation},
+    command::Operation,
     id::{NotificationDeliveryId, NotificationId},
     name::Name,
     notification::{NotificationDeliveryView, NotificationEvent, NotificationView, WHOLE_PORTAL},
@@ -30,6 +31,8 @@ use std::time::Duration;
 /// What a repeat says in the secret's place.
 pub(crate) const SECRET_SHOWN_ONCE: &str =
     "The signing secret was shown once, in the first answer. If that was lost, rotate it.";
+/// What a label says.
+const WHO: &str = "who is told";
 /// How long the secret before a rotation signs as well.
 const OLD_SECRET: Duration = Duration::from_hours(24);
 
@@ -62,29 +65,17 @@ impl Inner {
         Ok(Told { team: team.to_string(), refusal })
     }
 
-    /// Passes a change of notifications through the guard. What it is to do is worked out for a first only.
+    /// Does something to where a team is told, under a key.
     async fn change_told(
         &self,
         caller: &Caller,
         told: &Told,
         arrival: &Arrival,
-        (operation, target, body): (Operation, String, Object),
+        wish: Wish,
         effect: Result<NotificationEffect>,
     ) -> Result<Answered> {
-        let key = arrival.key()?;
-        let arrived = self.arrived(caller, &told.team, key, operation, self.clock.now());
-        let hashed = serde_json::json!({ "operation": operation.as_str(), "target": target, "body": body });
-        let command = Command::on(operation, target, body);
-        let effect = match effect {
-            Ok(effect) => Effect::Notification(Box::new(effect)),
-            Err(error) => {
-                let error = told.must().err().unwrap_or(error);
-                return self.refused(arrived, &command, &hashed, error).await;
-            }
-        };
-        let meaning = guard::meaning(&self.keys, &command, &hashed);
-        let submission = Submission { arrived, meaning, command: Some(command.clone()), effect };
-        self.guarded(submission, &command, &hashed, || told.must()).await
+        let effect = effect.map(|effect| Effect::Notification(Box::new(effect)));
+        self.keyed(caller, &told.team, arrival, wish, || told.must(), effect).await
     }
 
     fn seal_notification(&self, id: NotificationId, secrets: &[&SharedSecret]) -> Result<Vec<u8>> {
@@ -110,19 +101,13 @@ impl Inner {
     }
 
     /// Seals the secrets of all notifications with the current version, a few at a time.
-    pub(super) async fn reseal_notifications(&self, head: &[u8], at_once: u32) -> Result<()> {
-        loop {
-            let batch = self.store.notifications_sealed_otherwise(head, at_once).await?;
-            if batch.is_empty() {
-                return Ok(());
-            }
-            for (id, before) in batch {
-                let secrets = self.notification_secrets(id, &before)?;
-                let after = self.seal_notification(id, &secrets.iter().collect::<Vec<_>>())?;
-                // Where it was changed meanwhile, the next look finds it if it still has to be done.
-                self.store.reseal_notification(id, before, after).await?;
-            }
-        }
+    pub(super) async fn reseal_notifications(&self) -> Result<()> {
+        self.reseal(
+            async |head| self.store.notifications_sealed_otherwise(head, RESEAL_AT_ONCE).await,
+            |id| purpose(*id),
+            async |id, before, after| self.store.reseal_notification(id, before, after).await,
+        )
+        .await
     }
 
     fn checked_url(&self, text: &str) -> Result<String> {
@@ -140,14 +125,6 @@ fn known(id: &str) -> Result<NotificationId> {
     id.parse().map_err(|_| Error::not_found())
 }
 
-fn label(value: &Value) -> Result<String> {
-    let fits = |text: &str| (1..=100).contains(&text.chars().count()) && !text.chars().any(char::is_control);
-    match value {
-        Value::String(text) if fits(text.trim()) => Ok(text.trim().to_owned()),
-        _ => Err(Error::field("/label", "1 to 100 characters that say who is told")),
-    }
-}
-
 fn events(value: &Value) -> Result<Vec<NotificationEvent>> {
     let known = || NotificationEvent::CHOICES.map(NotificationEvent::as_str).join(", ");
     let wrong = || Error::field("/events", format!("one or more of: {}", known()));
@@ -162,6 +139,12 @@ fn events(value: &Value) -> Result<Vec<NotificationEvent>> {
     events.sort_unstable();
     events.dedup();
     if events.is_empty() { Err(wrong()) } else { Ok(events) }
+}
+
+/// The first answer to what makes a secret, which alone holds it.
+fn with_secret(answered: Answered, secret: &SharedSecret) -> Result<Answered> {
+    let secret = Some(secret.reveal().to_owned());
+    shown_once(answered, |view| NotificationView { secret, note: None, ..view })
 }
 
 impl Portal {
@@ -209,11 +192,11 @@ impl Portal {
         let now = portal.clock.now();
         let id = NotificationId(portal.ids.uuid(now));
         let secret = SharedSecret::generate(portal.ids.as_ref());
-        let made = || {
-            let view = NotificationView {
+        let made = || -> Result<NotificationView> {
+            Ok(NotificationView {
                 id,
                 team: told.team.clone(),
-                label: label(body.get("label").unwrap_or(&Value::Null))?,
+                label: label(body.get("label"), WHO)?,
                 url: portal.checked_url(body.get("url").and_then(Value::as_str).unwrap_or_default())?,
                 events: events(body.get("events").unwrap_or(&Value::Null))?,
                 created_by: caller.name.clone(),
@@ -223,27 +206,17 @@ impl Portal {
                 disabled_reason: None,
                 old_secret_until: None,
                 secret: None,
-                note: None,
-            };
-            Ok(view)
+                note: Some(SECRET_SHOWN_ONCE.to_owned()),
+            })
         };
-        let location = Some(format!("/api/v1/teams/{}/notifications/{id}", told.team));
-        let (effect, view) = match made() {
-            Err(error) => (Err(error), None),
-            Ok(view) => {
-                let stored = NotificationView { note: Some(SECRET_SHOWN_ONCE.into()), ..view.clone() };
-                let answer = Answer::showing(AnswerKind::Created, location.clone(), &stored)?;
-                let secrets = portal.seal_notification(id, &[&secret])?;
-                (Ok(NotificationEffect::Create { view: Box::new(view.clone()), secrets, answer }), Some(view))
-            }
-        };
-        let asked = (Operation::NotificationCreate, told.team.clone(), body);
-        let mut answered = portal.change_told(caller, &told, &arrival, asked, effect).await?;
-        if let Some(view) = view.filter(|_| !answered.replayed) {
-            let once = NotificationView { secret: Some(secret.reveal().to_owned()), ..view };
-            answered.answer = Answer::showing(AnswerKind::Created, location, &once)?;
-        }
-        Ok(answered)
+        let effect = made().and_then(|view| {
+            let answer = Answer::showing(AnswerKind::Created, Some(view.managed_at()), &view)?;
+            let secrets = portal.seal_notification(id, &[&secret])?;
+            Ok(NotificationEffect::Create { view: Box::new(view), secrets, answer })
+        });
+        let wish = (Operation::NotificationCreate, told.team.clone(), body);
+        let answered = portal.change_told(caller, &told, &arrival, wish, effect).await?;
+        with_secret(answered, &secret)
     }
 
     /// Changes one: any of `label`, `url`, `events`, and `enabled`.
@@ -273,7 +246,7 @@ impl Portal {
             Ok(NotificationEffect::Change {
                 id,
                 change: Box::new(NotificationChange {
-                    label: body.get("label").map(label).transpose()?,
+                    label: body.get("label").map(|sent| label(Some(sent), WHO)).transpose()?,
                     url,
                     events: body.get("events").map(events).transpose()?,
                     enabled,
@@ -281,8 +254,8 @@ impl Portal {
             })
         };
         let effect = change();
-        let asked = (Operation::NotificationChange, format!("{}/{id}", told.team), body);
-        portal.change_told(caller, &told, &arrival, asked, effect).await
+        let wish = (Operation::NotificationChange, format!("{}/{id}", told.team), body);
+        portal.change_told(caller, &told, &arrival, wish, effect).await
     }
 
     /// Gives one another signing secret; the one before signs as well for a day. Only the first answer holds it.
@@ -299,30 +272,19 @@ impl Portal {
         let body = object(&body, &[])?;
         let told = portal.told(caller, team).await?;
         let id = known(id)?;
-        let now = portal.clock.now();
-        let old_until = now.plus(OLD_SECRET);
+        let old_until = portal.clock.now().plus(OLD_SECRET);
         let secret = SharedSecret::generate(portal.ids.as_ref());
         let found = portal.store.notification(&told.team, id).await?;
-        let effect = found.as_ref().ok_or_else(Error::not_found).and_then(|(_, before)| {
-            let known = portal.notification_secrets(id, before)?;
+        let effect = found.ok_or_else(Error::not_found).and_then(|(_, before)| {
+            let known = portal.notification_secrets(id, &before)?;
             // Two sign at the most: the one before the last is over now.
             let both: Vec<&SharedSecret> = std::iter::once(&secret).chain(known.first()).collect();
             let after = portal.seal_notification(id, &both)?;
-            Ok(NotificationEffect::Rotate { id, before: before.clone(), after, old_until })
+            Ok(NotificationEffect::Rotate { id, before, after, old_until })
         });
-        let asked = (Operation::NotificationRotate, format!("{}/{id}", told.team), body);
-        let mut answered = portal.change_told(caller, &told, &arrival, asked, effect).await?;
-        if let Some((view, _)) = found.filter(|_| !answered.replayed) {
-            let once = NotificationView {
-                secret: Some(secret.reveal().to_owned()),
-                old_secret_until: Some(old_until),
-                updated_at: now,
-                ..view
-            };
-            let location = answered.answer.location.clone();
-            answered.answer = Answer::showing(AnswerKind::Done, location, &once)?;
-        }
-        Ok(answered)
+        let wish = (Operation::NotificationRotate, format!("{}/{id}", told.team), body);
+        let answered = portal.change_told(caller, &told, &arrival, wish, effect).await?;
+        with_secret(answered, &secret)
     }
 
     /// Removes one, and what is on its way there.
@@ -336,8 +298,8 @@ impl Portal {
         arrival.key()?;
         let told = self.0.told(caller, team).await?;
         let id = known(id)?;
-        let asked = (Operation::NotificationRemove, format!("{}/{id}", told.team), Object::new());
-        self.0.change_told(caller, &told, &arrival, asked, Ok(NotificationEffect::Remove(id))).await
+        let wish = (Operation::NotificationRemove, format!("{}/{id}", told.team), Object::new());
+        self.0.change_told(caller, &told, &arrival, wish, Ok(NotificationEffect::Remove(id))).await
     }
 
     /// Sends a notification that tells of nothing, to see whether it arrives.
@@ -359,8 +321,8 @@ impl Portal {
         data.insert("sent_by".into(), caller.name.clone().into());
         let delivery = NotificationDeliveryId(portal.ids.uuid(portal.clock.now()));
         let effect = Ok(NotificationEffect::Ping { id, delivery, data });
-        let asked = (Operation::NotificationPing, format!("{}/{id}", told.team), body);
-        portal.change_told(caller, &told, &arrival, asked, effect).await
+        let wish = (Operation::NotificationPing, format!("{}/{id}", told.team), body);
+        portal.change_told(caller, &told, &arrival, wish, effect).await
     }
 
     /// Sends a delivery again, under its own ID.
@@ -378,8 +340,8 @@ impl Portal {
         let id = known(id)?;
         let delivery: NotificationDeliveryId = delivery.parse().map_err(|_| Error::not_found())?;
         let effect = Ok(NotificationEffect::Resend { id, delivery });
-        let asked = (Operation::NotificationResend, format!("{}/{id}/{delivery}", told.team), body);
-        self.0.change_told(caller, &told, &arrival, asked, effect).await
+        let wish = (Operation::NotificationResend, format!("{}/{id}/{delivery}", told.team), body);
+        self.0.change_told(caller, &told, &arrival, wish, effect).await
     }
 }
 

@@ -1,14 +1,17 @@
 //! API tokens of the caller itself.
 
-use super::{Arrival, Inner, Portal, decide::object};
+use super::{
+    Arrival, Inner, Portal,
+    keyed::{label, object, shown_once},
+};
 use crate::{
-    Answer, AnswerKind, Answered, Caller, Error, Result, guard, secret,
+    Answer, AnswerKind, Answered, Caller, Error, Result, secret,
     settings::read_span,
-    store::{Effect, NO_TEAM, Submission},
+    store::{Effect, NO_TEAM},
 };
 use bytes::Bytes;
 use domain::{
-    command::{Command, Operation},
+    command::Operation,
     id::TokenId,
     problem::ProblemKind,
     time::Moment,
@@ -35,14 +38,6 @@ fn life(expires: Option<&str>) -> Result<Duration> {
         .ok_or_else(|| Error::field("/expires", "a time such as 90d or 12h, at most 366d"))
 }
 
-fn label(body: &Object) -> Result<String> {
-    let fits = |text: &str| (1..=100).contains(&text.chars().count()) && !text.chars().any(char::is_control);
-    match body.get("label") {
-        Some(Value::String(text)) if fits(text.trim()) => Ok(text.trim().to_owned()),
-        _ => Err(Error::field("/label", "1 to 100 characters that say what the token is for")),
-    }
-}
-
 impl Portal {
     /// The caller's tokens, newest first, without the tokens themselves.
     pub async fn tokens(&self, caller: &Caller) -> Result<Vec<TokenView>> {
@@ -51,51 +46,26 @@ impl Portal {
 
     /// Makes a token: `{"label": "…", "expires": "90d"}`. Only the first answer holds the token itself.
     pub async fn create_token(&self, caller: &Caller, arrival: Arrival, body: Bytes) -> Result<Answered> {
-        let key = arrival.key()?;
+        arrival.key()?;
         let body = object(&body, &["label", "expires"])?;
-        let now = self.0.clock.now();
-        let arrived = self.0.arrived(caller, NO_TEAM, key, Operation::TokenCreate, now);
-        let command = Command::on(Operation::TokenCreate, "tokens".into(), body.clone());
-        let hashed = serde_json::json!({ "operation": "token_create", "body": body });
-        let made = match self.0.new_token(&body, now) {
-            Ok(made) => made,
-            Err(error) => return self.0.refused(arrived, &command, &hashed, error).await,
-        };
-        let (view, token, digest) = made;
-        let location = Some("/api/v1/tokens".to_owned());
-        let answer = Answer::showing(
-            AnswerKind::Created,
-            location.clone(),
-            &TokenView { note: Some(SHOWN_ONCE.into()), ..view.clone() },
-        )?;
-        let submission = Submission {
-            arrived,
-            meaning: guard::meaning(&self.0.keys, &command, &hashed),
-            command: Some(command.clone()),
-            effect: Effect::TokenCreate { token: view.clone(), digest, answer },
-        };
-        let mut answered = self.0.guarded(submission, &command, &hashed, || Ok(())).await?;
-        if !answered.replayed {
-            let once = TokenView { token: Some(token), ..view };
-            answered.answer = Answer::showing(AnswerKind::Created, location, &once)?;
-        }
-        Ok(answered)
+        let made = self.0.new_token(&body, self.0.clock.now());
+        let token = made.as_ref().map(|(_, token, _)| token.clone()).unwrap_or_default();
+        let effect = made.and_then(|(view, _, digest)| {
+            let noted = TokenView { note: Some(SHOWN_ONCE.into()), ..view.clone() };
+            let answer = Answer::showing(AnswerKind::Created, Some("/api/v1/tokens".to_owned()), &noted)?;
+            Ok(Effect::TokenCreate { token: view, digest, answer })
+        });
+        let wish = (Operation::TokenCreate, "tokens".into(), body);
+        let answered = self.0.keyed(caller, NO_TEAM, &arrival, wish, || Ok(()), effect).await?;
+        shown_once(answered, |view| TokenView { token: Some(token), note: None, ..view })
     }
 
     /// Revokes one of the caller's own tokens; works at the next call on every server.
     pub async fn revoke_token(&self, caller: &Caller, id: &str, arrival: Arrival) -> Result<Answered> {
-        let key = arrival.key()?;
+        arrival.key()?;
         let id: TokenId = id.parse().map_err(|_| Error::not_found())?;
-        let arrived = self.0.arrived(caller, NO_TEAM, key, Operation::TokenRevoke, self.0.clock.now());
-        let command = Command::on(Operation::TokenRevoke, id.to_string(), Object::new());
-        let hashed = serde_json::json!({ "operation": "token_revoke", "target": id });
-        let submission = Submission {
-            arrived,
-            meaning: guard::meaning(&self.0.keys, &command, &hashed),
-            command: Some(command.clone()),
-            effect: Effect::TokenRevoke(id),
-        };
-        self.0.guarded(submission, &command, &hashed, || Ok(())).await
+        let wish = (Operation::TokenRevoke, id.to_string(), Object::new());
+        self.0.keyed(caller, NO_TEAM, &arrival, wish, || Ok(()), Ok(Effect::TokenRevoke(id))).await
     }
 
     /// Makes a token for the named principal, from the machine's own command line.
@@ -124,7 +94,7 @@ impl Inner {
             Some(Value::String(text)) => Some(text.as_str()),
             Some(_) => return Err(Error::field("/expires", "a time such as 90d or 12h")),
         };
-        let (label, life) = (label(body)?, life(expires)?);
+        let (label, life) = (label(body.get("label"), "what the token is for")?, life(expires)?);
         let (token, digest) = secret::new_token(self.ids.as_ref());
         let view = TokenView {
             id: TokenId(self.ids.uuid(now)),

@@ -1,26 +1,28 @@
 //! Making and looking after hooks. Each change is guarded by a key, as every change is.
 
 use super::{
-    super::{Arrival, Inner, Portal, decide::object},
+    super::{
+        Arrival, Inner, Portal,
+        keyed::{Wish, members, object, shown_once},
+    },
     definition::MEMBERS,
     page_size, place,
 };
 use crate::{
-    Answer, AnswerKind, Answered, Caller, Error, Result, guard,
+    Answer, AnswerKind, Answered, Caller, Error, Result,
     settings::read_span,
     signature::SharedSecret,
-    store::{Effect, HookEffect, Submission},
+    store::{Effect, HookEffect},
 };
 use bytes::Bytes;
 use domain::{
-    command::{Command, Operation},
+    command::Operation,
     hook::{DeliveryView, HookView},
     id::{DeliveryId, HookId},
-    json, merge,
+    merge,
     name::Name,
     problem::ProblemKind,
     role::TeamAct,
-    time::Moment,
     view::{Object, Page},
 };
 use serde_json::Value;
@@ -33,20 +35,6 @@ const SHOWN_ONCE: &str =
 const USUAL_OVERLAP: Duration = Duration::from_hours(24);
 /// The longest time that two secrets count.
 const LONGEST_OVERLAP: Duration = Duration::from_hours(30 * 24);
-
-/// A body with members of a hook only. Unlike elsewhere a null inside of it is a value: a sample may hold any.
-fn members(body: &[u8]) -> Result<Object> {
-    let Value::Object(body) = json::read(body)? else {
-        return Err(Error::new(ProblemKind::InvalidJson, "The body must be one JSON object."));
-    };
-    match body.keys().find(|member| !MEMBERS.contains(&member.as_str())) {
-        None => Ok(body),
-        Some(unknown) => Err(Error::new(
-            ProblemKind::InvalidJson,
-            format!("The member {unknown:?} is not known. Known members: {}.", MEMBERS.join(", ")),
-        )),
-    }
-}
 
 /// The version that `If-Match` names, where it names one.
 fn version_meant(arrival: &Arrival) -> Result<Option<i64>> {
@@ -82,14 +70,10 @@ fn overlap(body: &Object) -> Result<Duration> {
     }
 }
 
-/// The first answer to a making, which alone holds the secret.
-fn with_secret(mut answered: Answered, secret: &SharedSecret) -> Result<Answered> {
-    if !answered.replayed {
-        let view: HookView = serde_json::from_slice(&answered.answer.body).map_err(Error::internal)?;
-        let shown = HookView { secret: Some(secret.reveal().to_owned()), note: None, ..view };
-        answered.answer = Answer::showing(answered.answer.kind, answered.answer.location.take(), &shown)?;
-    }
-    Ok(answered)
+/// The first answer to what makes a secret, which alone holds it.
+fn with_secret(answered: Answered, secret: &SharedSecret) -> Result<Answered> {
+    let secret = Some(secret.reveal().to_owned());
+    shown_once(answered, |view| HookView { secret, note: None, ..view })
 }
 
 impl Portal {
@@ -130,7 +114,7 @@ impl Portal {
         body: Bytes,
     ) -> Result<Answered> {
         arrival.key()?;
-        let body = members(&body)?;
+        let body = members(&body, &MEMBERS)?;
         let team = self.0.visible_team(caller, team).await?;
         let now = self.0.clock.now();
         let (secret, sealed) = self.0.new_hook_secret(now)?;
@@ -152,9 +136,8 @@ impl Portal {
             let answer = Answer::showing(AnswerKind::Created, Some(view.managed_at()), &view)?;
             Ok(HookEffect::Create { view: Box::new(view), secret: sealed, answer })
         });
-        let target = format!("hooks of {team}");
-        let operation = Operation::HookCreate;
-        let answered = self.0.about_hooks(caller, &team, arrival, operation, (target, body), effect).await?;
+        let wish = (Operation::HookCreate, format!("hooks of {team}"), body);
+        let answered = self.0.about_hooks(caller, &team, arrival, wish, effect).await?;
         with_secret(answered, &secret)
     }
 
@@ -168,7 +151,7 @@ impl Portal {
         body: Bytes,
     ) -> Result<Answered> {
         arrival.key()?;
-        let patch = members(&body)?;
+        let patch = members(&body, &MEMBERS)?;
         let hook = self.0.visible_hook(caller, team, id).await?.view;
         let effect = version_meant(&arrival).and_then(|version| {
             let mut before = match serde_json::to_value(&hook.definition).map_err(Error::internal)? {
@@ -183,8 +166,8 @@ impl Portal {
             let version = version.unwrap_or(hook.version);
             Ok(HookEffect::Change { id: hook.id, definition: Box::new(after), version })
         });
-        let target = (hook.id.to_string(), patch);
-        self.0.about_hooks(caller, &hook.team, arrival, Operation::HookChange, target, effect).await
+        let wish = (Operation::HookChange, hook.id.to_string(), patch);
+        self.0.about_hooks(caller, &hook.team, arrival, wish, effect).await
     }
 
     /// Gives a hook a new secret: `{"old_secret_ends_after": "24h"}`. Only the first answer holds it.
@@ -207,9 +190,8 @@ impl Portal {
             old_ends_at: now.plus(overlap),
             note: SHOWN_ONCE,
         });
-        let target = (hook.id.to_string(), body);
-        let answered =
-            self.0.about_hooks(caller, &hook.team, arrival, Operation::HookRotate, target, effect).await?;
+        let wish = (Operation::HookRotate, hook.id.to_string(), body);
+        let answered = self.0.about_hooks(caller, &hook.team, arrival, wish, effect).await?;
         with_secret(answered, &secret)
     }
 
@@ -225,8 +207,8 @@ impl Portal {
         arrival.key()?;
         let body = object(&body, &[])?;
         let hook = self.0.visible_hook(caller, team, id).await?.view;
-        let (effect, target) = (Ok(HookEffect::EndSecret(hook.id)), (hook.id.to_string(), body));
-        self.0.about_hooks(caller, &hook.team, arrival, Operation::HookEndSecret, target, effect).await
+        let wish = (Operation::HookEndSecret, hook.id.to_string(), body);
+        self.0.about_hooks(caller, &hook.team, arrival, wish, Ok(HookEffect::EndSecret(hook.id))).await
     }
 
     /// Removes a hook; events that still come are told so. What its events made stays.
@@ -245,8 +227,8 @@ impl Portal {
         if !known {
             return Err(Error::not_found());
         }
-        let (effect, target) = (Ok(HookEffect::Remove(id)), (id.to_string(), Object::new()));
-        self.0.about_hooks(caller, &team, arrival, Operation::HookRemove, target, effect).await
+        let wish = (Operation::HookRemove, id.to_string(), Object::new());
+        self.0.about_hooks(caller, &team, arrival, wish, Ok(HookEffect::Remove(id))).await
     }
 
     /// A page of what was delivered to a hook, newest first, for its owners.
@@ -282,30 +264,16 @@ impl Portal {
 }
 
 impl Inner {
-    /// Passes what is to be done to a team's hooks through the guard.
+    /// Does something to a team's hooks, under a key.
     async fn about_hooks(
         &self,
         caller: &Caller,
         team: &Name,
         arrival: Arrival,
-        operation: Operation,
-        (target, body): (String, Object),
+        wish: Wish,
         effect: Result<HookEffect>,
     ) -> Result<Answered> {
-        let now: Moment = self.clock.now();
-        let arrived = self.arrived(caller, team.as_str(), arrival.key()?, operation, now);
-        let hashed = serde_json::json!({ "operation": operation.as_str(), "target": target, "body": body });
-        let command = Command::on(operation, target, body);
         let may = || caller.must(TeamAct::ManageHooks, team);
-        let effect = match effect {
-            Ok(effect) => Effect::Hook(effect),
-            Err(error) => {
-                let error = may().err().unwrap_or(error);
-                return self.refused(arrived, &command, &hashed, error).await;
-            }
-        };
-        let meaning = guard::meaning(&self.keys, &command, &hashed);
-        let submission = Submission { arrived, meaning, command: Some(command.clone()), effect };
-        self.guarded(submission, &command, &hashed, may).await
+        self.keyed(caller, team.as_str(), &arrival, wish, may, effect.map(Effect::Hook)).await
     }
 }

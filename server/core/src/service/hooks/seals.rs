@@ -1,6 +1,6 @@
 //! What is sealed of hooks with the portal's key.
 
-use super::super::Inner;
+use super::super::{Inner, keys::RESEAL_AT_ONCE};
 use crate::{
     Error, Result,
     signature::SharedSecret,
@@ -10,9 +10,6 @@ use domain::{id::DeliveryId, time::Moment};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use uuid::Uuid;
-
-/// How many seals are made anew between two looks.
-const RESEAL_AT_ONCE: u32 = 100;
 
 /// What is kept of an event.
 #[derive(Debug, Serialize, Deserialize)]
@@ -64,22 +61,11 @@ impl Inner {
 
     /// Seals what is kept of hooks with the current version, a few at a time.
     pub(crate) async fn reseal_hooks(&self) -> Result<()> {
-        let head = self.keys.seal_head()?;
-        loop {
-            let batch = self.store.hooks_sealed_otherwise(&head, RESEAL_AT_ONCE).await?;
-            if batch.is_empty() {
-                return Ok(());
-            }
-            for (seal, before) in batch {
-                let purpose = purpose(seal);
-                let plain = self
-                    .keys
-                    .unseal(&purpose, &before)?
-                    .ok_or_else(|| Error::internal(format!("{purpose} does not open; nothing was pruned")))?;
-                let after = self.keys.seal(&purpose, &plain, self.ids.as_ref())?;
-                // Where it went meanwhile, the next look does not find it.
-                self.store.reseal_hook(seal, before, after).await?;
-            }
-        }
+        self.reseal(
+            async |head| self.store.hooks_sealed_otherwise(head, RESEAL_AT_ONCE).await,
+            |seal| purpose(*seal),
+            async |seal, before, after| self.store.reseal_hook(seal, before, after).await,
+        )
+        .await
     }
 }

@@ -1,7 +1,7 @@
 //! Test events: what one would do, or a genuine one that the portal signs itself.
 
 use super::{
-    super::{Arrival, Portal},
+    super::{Arrival, Portal, keyed::members},
     definition::asked_for,
     deliver::{Event, GREETING, NOT_COUNTED, is_greeting, said, unmapped},
     principal,
@@ -14,8 +14,6 @@ use crate::{
 use bytes::Bytes;
 use domain::{
     hook::{HookTrial, Signing},
-    json,
-    problem::ProblemKind,
     view::Object,
 };
 use serde_json::Value;
@@ -28,21 +26,6 @@ struct Sent {
     headers: Vec<(String, Vec<u8>)>,
     payload: Value,
     send: bool,
-}
-
-/// The members of a body.
-fn members(body: &[u8]) -> Result<Object> {
-    const MEMBERS: [&str; 3] = ["headers", "payload", "send"];
-    let Value::Object(body) = json::read(body)? else {
-        return Err(Error::new(ProblemKind::InvalidJson, "The body must be one JSON object."));
-    };
-    if let Some(unknown) = body.keys().find(|member| !MEMBERS.contains(&member.as_str())) {
-        return Err(Error::new(
-            ProblemKind::InvalidJson,
-            format!("The member {unknown:?} is not known. Known members: {}.", MEMBERS.join(", ")),
-        ));
-    }
-    Ok(body)
 }
 
 fn read(mut body: Object) -> Result<Sent> {
@@ -90,7 +73,7 @@ impl Portal {
         arrival: Arrival,
         body: Bytes,
     ) -> Result<Tested> {
-        let body = members(&body)?;
+        let body = members(&body, &["headers", "payload", "send"])?;
         if body.get("send") == Some(&Value::Bool(true)) {
             arrival.key()?;
         }

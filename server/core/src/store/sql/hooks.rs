@@ -6,6 +6,7 @@ use super::{
     dialect::{self, Connection, Database, DbRow, FOR_UPDATE, SKIP_LOCKED},
     exactly_one, lists,
     rows::{json, moment, moment_if_any, name},
+    seals::{self, DELIVERIES, HOOK_SECRETS},
 };
 use crate::{
     Error,
@@ -89,8 +90,12 @@ impl Hooks for Database {
     }
 
     async fn reseal_hook(&self, seal: HookSeal, before: Vec<u8>, after: Vec<u8>) -> StoreResult<bool> {
-        self.write((seal, before, after), |(seal, before, after), connection| {
-            Box::pin(reseal(connection, *seal, before, after))
+        let (column, id) = match seal {
+            HookSeal::Secret(id) => (HOOK_SECRETS, id),
+            HookSeal::Delivery(id) => (DELIVERIES, id.0),
+        };
+        self.write((column, id, before, after), |(column, id, before, after), connection| {
+            Box::pin(seals::reseal(connection, *column, *id, before, after))
         })
         .await
     }
@@ -414,46 +419,9 @@ async fn sealed_otherwise(
     head: &[u8],
     limit: u32,
 ) -> StoreResult<Vec<(HookSeal, Vec<u8>)>> {
-    let mut found = Vec::new();
-    for table in ["hook_secret", "delivery"] {
-        // On both sides of it in the index.
-        for side in ["<", ">"] {
-            let look =
-                format!("SELECT id, sealed FROM {table} WHERE substr(sealed, 1, 6) {side} $1 LIMIT $2");
-            let rows = sqlx::query(AssertSqlSafe(look))
-                .bind(head)
-                .bind(i64::from(limit))
-                .fetch_all(&mut *connection)
-                .await?;
-            for row in rows {
-                let id: Uuid = row.try_get("id")?;
-                let seal = match table {
-                    "delivery" => HookSeal::Delivery(DeliveryId(id)),
-                    _ => HookSeal::Secret(id),
-                };
-                found.push((seal, row.try_get("sealed")?));
-            }
-        }
-    }
-    Ok(found)
-}
-
-async fn reseal(
-    connection: &mut Connection,
-    seal: HookSeal,
-    before: &[u8],
-    after: &[u8],
-) -> StoreResult<bool> {
-    let (table, id) = match seal {
-        HookSeal::Secret(id) => ("hook_secret", id),
-        HookSeal::Delivery(id) => ("delivery", id.0),
-    };
-    let done =
-        sqlx::query(AssertSqlSafe(format!("UPDATE {table} SET sealed = $1 WHERE id = $2 AND sealed = $3")))
-            .bind(after)
-            .bind(id)
-            .bind(before)
-            .execute(connection)
-            .await?;
-    Ok(done.rows_affected() == 1)
+    let secrets = seals::sealed_otherwise(connection, HOOK_SECRETS, head, limit).await?;
+    let events = seals::sealed_otherwise(connection, DELIVERIES, head, limit).await?;
+    let secrets = secrets.into_iter().map(|(id, sealed)| (HookSeal::Secret(id), sealed));
+    let events = events.into_iter().map(|(id, sealed)| (HookSeal::Delivery(DeliveryId(id)), sealed));
+    Ok(secrets.chain(events).collect())
 }

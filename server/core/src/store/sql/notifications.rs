@@ -12,6 +12,7 @@ use super::{
     exactly_one,
     lists::paged,
     rows::{array, canonical, json, millis, moment, moment_if_any, number, parsed},
+    seals::{self, NOTIFICATIONS},
     search::COUNTED,
     write_audit,
 };
@@ -263,10 +264,12 @@ impl Notifications for Database {
         head: &[u8],
         limit: u32,
     ) -> StoreResult<Vec<(NotificationId, Vec<u8>)>> {
-        self.read((head, limit), |(head, limit), connection| {
-            Box::pin(sealed_otherwise(connection, head, *limit))
-        })
-        .await
+        let found = self
+            .read((head, limit), |(head, limit), connection| {
+                Box::pin(seals::sealed_otherwise(connection, NOTIFICATIONS, head, *limit))
+            })
+            .await?;
+        Ok(found.into_iter().map(|(id, sealed)| (NotificationId(id), sealed)).collect())
     }
 
     async fn reseal_notification(
@@ -276,7 +279,7 @@ impl Notifications for Database {
         after: Vec<u8>,
     ) -> StoreResult<bool> {
         self.write((id, before, after), |(id, before, after), connection| {
-            Box::pin(reseal(connection, *id, before, after))
+            Box::pin(seals::reseal(connection, NOTIFICATIONS, id.0, before, after))
         })
         .await
     }
@@ -531,40 +534,4 @@ pub(super) async fn sweep(connection: &mut Connection, before: Moment, limit: u3
         .await?;
     }
     Ok(old.max(gone))
-}
-
-/// Sealed secrets that do not begin with `head`.
-pub(super) async fn sealed_otherwise(
-    connection: &mut Connection,
-    head: &[u8],
-    limit: u32,
-) -> StoreResult<Vec<(NotificationId, Vec<u8>)>> {
-    let mut found = Vec::new();
-    // On both sides of it in the index.
-    for look in [
-        "SELECT id, secrets FROM notification WHERE substr(secrets, 1, 6) < $1 LIMIT $2",
-        "SELECT id, secrets FROM notification WHERE substr(secrets, 1, 6) > $1 LIMIT $2",
-    ] {
-        let rows = sqlx::query(look).bind(head).bind(i64::from(limit)).fetch_all(&mut *connection).await?;
-        for row in rows {
-            found.push((NotificationId(row.try_get("id")?), row.try_get("secrets")?));
-        }
-    }
-    Ok(found)
-}
-
-/// Puts sealed secrets in the place of others; whether those were still there.
-pub(super) async fn reseal(
-    connection: &mut Connection,
-    id: NotificationId,
-    before: &[u8],
-    after: &[u8],
-) -> StoreResult<bool> {
-    let done = sqlx::query("UPDATE notification SET secrets = $1 WHERE id = $2 AND secrets = $3")
-        .bind(after)
-        .bind(id.0)
-        .bind(before)
-        .execute(connection)
-        .await?;
-    Ok(done.rows_affected() == 1)
 }

@@ -2,8 +2,7 @@
 
 use super::dialect::Connection;
 use crate::{keys, store::StoreResult};
-use domain::id::ResourceId;
-use sqlx::Row;
+use sqlx::{AssertSqlSafe, Row};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
@@ -44,21 +43,40 @@ pub(super) async fn key_use(connection: &mut Connection) -> StoreResult<BTreeMap
     Ok(needed)
 }
 
-/// Secrets whose seal does not begin with `head`, and their resources.
+/// A column with seals, and its table.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sealed(&'static str, &'static str);
+
+/// Secret outputs.
+pub(super) const RESOURCES: Sealed = Sealed("resource", "secrets");
+/// Hooks' secrets.
+pub(super) const HOOK_SECRETS: Sealed = Sealed("hook_secret", "sealed");
+/// What was delivered to hooks.
+pub(super) const DELIVERIES: Sealed = Sealed("delivery", "sealed");
+/// The secrets that sign notifications.
+pub(super) const NOTIFICATIONS: Sealed = Sealed("notification", "secrets");
+
+/// Seals that do not begin with `head`, up to `limit` or twice that.
 pub(super) async fn sealed_otherwise(
     connection: &mut Connection,
+    Sealed(table, column): Sealed,
     head: &[u8],
     limit: u32,
-) -> StoreResult<Vec<(ResourceId, Vec<u8>)>> {
+) -> StoreResult<Vec<(Uuid, Vec<u8>)>> {
     let mut found = Vec::new();
     // On both sides of it in the index.
-    for look in [
-        "SELECT id, secrets FROM resource WHERE secrets IS NOT NULL AND substr(secrets, 1, 6) < $1 LIMIT $2",
-        "SELECT id, secrets FROM resource WHERE secrets IS NOT NULL AND substr(secrets, 1, 6) > $1 LIMIT $2",
-    ] {
-        let rows = sqlx::query(look).bind(head).bind(i64::from(limit)).fetch_all(&mut *connection).await?;
+    for side in ["<", ">"] {
+        let look = format!(
+            "SELECT id, {column} AS sealed FROM {table}
+              WHERE {column} IS NOT NULL AND substr({column}, 1, 6) {side} $1 LIMIT $2"
+        );
+        let rows = sqlx::query(AssertSqlSafe(look))
+            .bind(head)
+            .bind(i64::from(limit))
+            .fetch_all(&mut *connection)
+            .await?;
         for row in rows {
-            found.push((ResourceId(row.try_get::<Uuid, _>("id")?), row.try_get("secrets")?));
+            found.push((row.try_get("id")?, row.try_get("sealed")?));
         }
     }
     Ok(found)
@@ -67,15 +85,12 @@ pub(super) async fn sealed_otherwise(
 /// Puts a new seal in the place of an old one; whether that was still there.
 pub(super) async fn reseal(
     connection: &mut Connection,
-    resource: ResourceId,
+    Sealed(table, column): Sealed,
+    id: Uuid,
     before: &[u8],
     after: &[u8],
 ) -> StoreResult<bool> {
-    let done = sqlx::query("UPDATE resource SET secrets = $1 WHERE id = $2 AND secrets = $3")
-        .bind(after)
-        .bind(resource.0)
-        .bind(before)
-        .execute(connection)
-        .await?;
+    let text = format!("UPDATE {table} SET {column} = $1 WHERE id = $2 AND {column} = $3");
+    let done = sqlx::query(AssertSqlSafe(text)).bind(after).bind(id).bind(before).execute(connection).await?;
     Ok(done.rows_affected() == 1)
 }

@@ -1,8 +1,11 @@
 //! The store's promises, each as a piece of work on one connection.
 
 use super::{
-    arrivals, dialect::Database, exactly_one, lists, lives, people, runs, seals, second_look, sweep,
-    write_audit,
+    arrivals,
+    dialect::Database,
+    exactly_one, lists, lives, people, runs,
+    seals::{self, RESOURCES},
+    second_look, sweep, write_audit,
 };
 use crate::{
     keys,
@@ -95,15 +98,17 @@ impl Store for Database {
     }
 
     async fn sealed_otherwise(&self, head: &[u8], limit: u32) -> StoreResult<Vec<(ResourceId, Vec<u8>)>> {
-        self.read((head, limit), |(head, limit), connection| {
-            Box::pin(seals::sealed_otherwise(connection, head, *limit))
-        })
-        .await
+        let found = self
+            .read((head, limit), |(head, limit), connection| {
+                Box::pin(seals::sealed_otherwise(connection, RESOURCES, head, *limit))
+            })
+            .await?;
+        Ok(found.into_iter().map(|(id, sealed)| (ResourceId(id), sealed)).collect())
     }
 
     async fn reseal(&self, resource: ResourceId, before: Vec<u8>, after: Vec<u8>) -> StoreResult<bool> {
         self.write((resource, before, after), |(resource, before, after), connection| {
-            Box::pin(seals::reseal(connection, *resource, before, after))
+            Box::pin(seals::reseal(connection, RESOURCES, resource.0, before, after))
         })
         .await
     }

@@ -6,8 +6,9 @@ use super::{
         dialect::{self, Connection, FOR_UPDATE, clock},
         exactly_one,
         rows::{array, text},
+        seals::{self, NOTIFICATIONS},
     },
-    DELIVERY, all, delivery, insert, one, reseal,
+    DELIVERY, all, delivery, insert, one,
 };
 use crate::{
     answer::{Answer, AnswerKind},
@@ -28,8 +29,8 @@ fn done(answer: Answer, act: &'static str, id: NotificationId) -> Decided {
 }
 
 fn showing(kind: AnswerKind, view: &NotificationView) -> StoreResult<Answer> {
-    let location = format!("/api/v1/teams/{}/notifications/{}", view.team, view.id);
-    Answer::showing(kind, Some(location), view).map_err(|error| StoreError::Corrupt(error.to_string()))
+    Answer::showing(kind, Some(view.managed_at()), view)
+        .map_err(|error| StoreError::Corrupt(error.to_string()))
 }
 
 /// Carries out a change by a person, within the transaction that claims its key.
@@ -62,7 +63,7 @@ pub(in crate::store) async fn decide(
             Ok(done(showing(AnswerKind::Done, &view)?, "notification_change", id))
         }
         NotificationEffect::Rotate { before, after, old_until, .. } => {
-            if !reseal(connection, id, before, after).await? {
+            if !seals::reseal(connection, NOTIFICATIONS, id.0, before, after).await? {
                 return Ok(Decided::Not(Submitted::TooLate(
                     "The secret was changed at the same moment; look at it again.",
                 )));
@@ -186,7 +187,7 @@ async fn sent(
 ) -> StoreResult<Decided> {
     let look = format!("SELECT {DELIVERY} FROM notification_delivery WHERE id = $1");
     let row = sqlx::query(AssertSqlSafe(look)).bind(id.0).fetch_one(connection).await?;
-    let location = format!("/api/v1/teams/{}/notifications/{}/deliveries", view.team, view.id);
+    let location = format!("{}/deliveries", view.managed_at());
     let answer = Answer::showing(AnswerKind::Accepted, Some(location), &delivery(&row)?)
         .map_err(|error| StoreError::Corrupt(error.to_string()))?;
     Ok(done(answer, act, view.id))

@@ -1,0 +1,95 @@
+//! Changes under a key of what is no create and no change of a resource: decisions about a request, tokens, hooks, and where
+//! a team is told. All of them are read, passed through the guard, and shown with their secret once, by the same few lines.
+
+use super::{Arrival, Inner};
+use crate::{
+    Answer, Answered, Caller, Error, Result, guard,
+    store::{Effect, Submission},
+};
+use domain::{
+    command::{Command, Operation},
+    json,
+    problem::ProblemKind,
+    view::Object,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+/// What is to be done, to what, and the body that says how.
+pub(super) type Wish = (Operation, String, Object);
+
+/// A body that may be absent, with these members only; a null is an absent member.
+pub(super) fn object(body: &[u8], known: &[&str]) -> Result<Object> {
+    if body.trim_ascii().is_empty() {
+        return Ok(Object::new());
+    }
+    only(json::without_nulls(json::read(body)?), known)
+}
+
+/// A body with these members only, in which a null is a value.
+pub(super) fn members(body: &[u8], known: &[&str]) -> Result<Object> {
+    only(json::read(body)?, known)
+}
+
+fn only(body: Value, known: &[&str]) -> Result<Object> {
+    let Value::Object(body) = body else {
+        return Err(Error::new(ProblemKind::InvalidJson, "The body must be one JSON object."));
+    };
+    match body.keys().find(|member| !known.contains(&member.as_str())) {
+        None => Ok(body),
+        Some(unknown) => Err(Error::new(
+            ProblemKind::InvalidJson,
+            format!("The member {unknown:?} is not known. Known members: {}.", known.join(", ")),
+        )),
+    }
+}
+
+/// What people call a thing: `/label` of a body, which says `what`.
+pub(super) fn label(sent: Option<&Value>, what: &str) -> Result<String> {
+    let fits = |text: &str| (1..=100).contains(&text.chars().count()) && !text.chars().any(char::is_control);
+    match sent {
+        Some(Value::String(text)) if fits(text.trim()) => Ok(text.trim().to_owned()),
+        _ => Err(Error::field("/label", format!("1 to 100 characters that say {what}"))),
+    }
+}
+
+/// The answer with what only the first one shows: a repeat is given what was stored.
+pub(super) fn shown_once<View: Serialize + DeserializeOwned>(
+    mut answered: Answered,
+    shown: impl FnOnce(View) -> View,
+) -> Result<Answered> {
+    if !answered.replayed {
+        let stored = serde_json::from_slice(&answered.answer.body).map_err(Error::internal)?;
+        let Answer { kind, location, .. } = answered.answer;
+        answered.answer = Answer::showing(kind, location, &shown(stored))?;
+    }
+    Ok(answered)
+}
+
+impl Inner {
+    /// Passes what is wished through the guard. Whether it fits and whether the caller `may` counts for a first only: a
+    /// repeat was understood before.
+    pub(super) async fn keyed(
+        &self,
+        caller: &Caller,
+        team: &str,
+        arrival: &Arrival,
+        (operation, target, body): Wish,
+        may: impl Fn() -> Result<()>,
+        effect: Result<Effect>,
+    ) -> Result<Answered> {
+        let arrived = self.arrived(caller, team, arrival.key()?, operation, self.clock.now());
+        let hashed = serde_json::json!({ "operation": operation.as_str(), "target": target, "body": body });
+        let command = Command::on(operation, target, body);
+        let effect = match effect {
+            Ok(effect) => effect,
+            Err(error) => {
+                let error = may().err().unwrap_or(error);
+                return self.refused(arrived, &command, &hashed, error).await;
+            }
+        };
+        let meaning = guard::meaning(&self.keys, &command, &hashed);
+        let submission = Submission { arrived, meaning, command: Some(command.clone()), effect };
+        self.guarded(submission, &command, &hashed, may).await
+    }
+}
