@@ -1,5 +1,6 @@
 //! `PATCH /teams/{team}/hooks/{id}`: changes a hook.
 
+use super::keyed::{Key, Refused};
 use crate::http::{
     answer::guarded,
     arrive::{WithBody, WithPatch},
@@ -19,23 +20,14 @@ use domain::{
     params(
         ("team" = String, Path, description = "The team"),
         ("id" = String, Path, description = "The hook's ID"),
-        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+        Key,
         ("If-Match" = Option<String>, Header, description = "The version that was looked at, as \"3\""),
     ),
     request_body(content((HookDefinition = "application/merge-patch+json"), (HookDefinition = "application/json"))),
     responses(
         (status = 200, description = "Changed, or a repeat of that", body = HookView),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 401, body = Problem, content_type = "application/problem+json"),
-        (status = 403, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 410, body = Problem, content_type = "application/problem+json"),
-        (status = 413, body = Problem, content_type = "application/problem+json"),
-        (status = 415, body = Problem, content_type = "application/problem+json"),
-        (status = 422, body = Problem, content_type = "application/problem+json"),
-        (status = 429, body = Problem, content_type = "application/problem+json"),
-        (status = 503, body = Problem, content_type = "application/problem+json"),
         (status = 412, body = Problem, content_type = "application/problem+json"),
+        Refused,
     ))]
 pub(super) async fn change_hook(
     State(state): State<AppState>,

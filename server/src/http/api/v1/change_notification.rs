@@ -1,11 +1,9 @@
 //! `PATCH /teams/{team}/notifications/{id}`: changes what a team is told there.
 
+use super::keyed::{Key, Refused};
 use crate::http::{answer::guarded, arrive::WithBody, path::PathOf, problem::Result, state::AppState};
 use axum::{extract::State, response::Response};
-use domain::{
-    notification::{NotificationEvent, NotificationView},
-    problem::Problem,
-};
+use domain::notification::{NotificationEvent, NotificationView};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -27,18 +25,12 @@ pub(super) struct NotificationPatch {
     params(
         ("team" = String, Path, description = "The team; `-` for the whole portal, to administrators"),
         ("id" = String, Path, description = "The notification's ID"),
-        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+        Key,
     ),
     request_body = NotificationPatch,
     responses(
         (status = 200, description = "Changed, or a repeat of what was", body = NotificationView),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 401, body = Problem, content_type = "application/problem+json"),
-        (status = 403, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json"),
-        (status = 410, body = Problem, content_type = "application/problem+json"),
-        (status = 422, body = Problem, content_type = "application/problem+json"),
+        Refused,
     ))]
 pub(super) async fn change_notification(
     State(state): State<AppState>,

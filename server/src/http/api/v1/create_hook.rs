@@ -1,11 +1,9 @@
 //! `POST /teams/{team}/hooks`: makes a hook.
 
+use super::keyed::{Key, Refused};
 use crate::http::{answer::guarded, arrive::WithBody, path::PathOf, problem::Result, state::AppState};
 use axum::{extract::State, response::Response};
-use domain::{
-    hook::{HookDefinition, HookView},
-    problem::Problem,
-};
+use domain::hook::{HookDefinition, HookView};
 
 /// Makes a hook, for owners of the team. Its secret stands in the first answer only; a repeat gets the answer without it.
 ///
@@ -14,22 +12,12 @@ use domain::{
 #[utoipa::path(post, path = "/teams/{team}/hooks", tag = "hooks", security(("token" = []), ("session" = [])),
     params(
         ("team" = String, Path, description = "The team"),
-        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+        Key,
     ),
     request_body = HookDefinition,
     responses(
         (status = 201, description = "Made, or a repeat of what was", body = HookView),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 401, body = Problem, content_type = "application/problem+json"),
-        (status = 403, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 410, body = Problem, content_type = "application/problem+json"),
-        (status = 413, body = Problem, content_type = "application/problem+json"),
-        (status = 415, body = Problem, content_type = "application/problem+json"),
-        (status = 422, body = Problem, content_type = "application/problem+json"),
-        (status = 429, body = Problem, content_type = "application/problem+json"),
-        (status = 503, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json"),
+        Refused,
     ))]
 pub(super) async fn create_hook(
     State(state): State<AppState>,

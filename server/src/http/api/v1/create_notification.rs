@@ -1,11 +1,9 @@
 //! `POST /teams/{team}/notifications`: tells a team somewhere else too.
 
+use super::keyed::{Key, Refused};
 use crate::http::{answer::guarded, arrive::WithBody, path::PathOf, problem::Result, state::AppState};
 use axum::{extract::State, response::Response};
-use domain::{
-    notification::{NotificationEvent, NotificationView},
-    problem::Problem,
-};
+use domain::notification::{NotificationEvent, NotificationView};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -24,18 +22,12 @@ pub(super) struct NewNotification {
 #[utoipa::path(post, path = "/teams/{team}/notifications", tag = "notifications", security(("token" = []), ("session" = [])),
     params(
         ("team" = String, Path, description = "The team; `-` for the whole portal, to administrators"),
-        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+        Key,
     ),
     request_body = NewNotification,
     responses(
         (status = 201, description = "Made, or a repeat of what was", body = NotificationView),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 401, body = Problem, content_type = "application/problem+json"),
-        (status = 403, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json"),
-        (status = 410, body = Problem, content_type = "application/problem+json"),
-        (status = 422, body = Problem, content_type = "application/problem+json"),
+        Refused,
     ))]
 pub(super) async fn create_notification(
     State(state): State<AppState>,

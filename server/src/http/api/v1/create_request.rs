@@ -1,11 +1,13 @@
 //! `POST /teams/{team}/requests`: asks for something.
 
-use super::shown;
+use super::{
+    keyed::{Key, Refused},
+    shown,
+};
 use crate::http::{answer::guarded, arrive::WithBody, path::PathOf, problem::Result, state::AppState};
 use axum::{extract::State, response::Response};
 use domain::{
     plan::PlanView,
-    problem::Problem,
     view::{Object, RequestView},
 };
 use serde::Serialize;
@@ -45,7 +47,7 @@ pub(super) struct InQuery {
 #[utoipa::path(post, path = "/teams/{team}/requests", tag = "requests", security(("token" = []), ("session" = [])),
     params(
         ("team" = String, Path, description = "The team it is for"),
-        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+        Key,
         InQuery,
     ),
     request_body = NewRequest,
@@ -53,17 +55,7 @@ pub(super) struct InQuery {
         (status = 202, description = "Taken in, or a repeat of what was", body = RequestView),
         (status = 200, description = "Already there as asked (Keyturn-Outcome: existing); of a dry run, the plan",
             content((RequestView = "application/json"), (PlanView = "application/json; dry_run=true"))),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 401, body = Problem, content_type = "application/problem+json"),
-        (status = 403, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json"),
-        (status = 410, body = Problem, content_type = "application/problem+json"),
-        (status = 413, body = Problem, content_type = "application/problem+json"),
-        (status = 415, body = Problem, content_type = "application/problem+json"),
-        (status = 422, body = Problem, content_type = "application/problem+json"),
-        (status = 429, body = Problem, content_type = "application/problem+json"),
-        (status = 503, body = Problem, content_type = "application/problem+json"),
+        Refused,
     ))]
 pub(super) async fn create_request(
     State(state): State<AppState>,

@@ -1,8 +1,9 @@
 //! `POST /tokens`: makes a token for the caller.
 
+use super::keyed::{Key, Refused};
 use crate::http::{answer::guarded, arrive::WithBody, problem::Result, state::AppState};
 use axum::{extract::State, response::Response};
-use domain::{problem::Problem, view::TokenView};
+use domain::view::TokenView;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -18,15 +19,12 @@ pub(super) struct NewToken {
 /// Makes a token. It stands in the first answer only; a repeat gets the answer without it.
 #[utoipa::path(post, path = "/tokens", tag = "tokens", security(("token" = []), ("session" = [])),
     params(
-        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+        Key,
     ),
     request_body = NewToken,
     responses(
         (status = 201, description = "Made, or a repeat of what was", body = TokenView),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 401, body = Problem, content_type = "application/problem+json"),
-        (status = 410, body = Problem, content_type = "application/problem+json"),
-        (status = 422, body = Problem, content_type = "application/problem+json"),
+        Refused,
     ))]
 pub(super) async fn create_token(
     State(state): State<AppState>,

@@ -1,5 +1,6 @@
 //! `POST /teams/{team}/hooks/{id}/end-old-secret`: ends a rotation.
 
+use super::keyed::{Key, Refused};
 use crate::http::{
     answer::guarded,
     arrive::{MaybeBody, WithBody},
@@ -8,27 +9,18 @@ use crate::http::{
     state::AppState,
 };
 use axum::{extract::State, response::Response};
-use domain::{hook::HookView, problem::Problem};
+use domain::hook::HookView;
 
 /// Ends the secret before the current one at once, for owners of the team. Where there is none left that is no error.
 #[utoipa::path(post, path = "/teams/{team}/hooks/{id}/end-old-secret", tag = "hooks", security(("token" = []), ("session" = [])),
     params(
         ("team" = String, Path, description = "The team"),
         ("id" = String, Path, description = "The hook's ID"),
-        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+        Key,
     ),
     responses(
         (status = 200, description = "Ended, or a repeat of that", body = HookView),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 401, body = Problem, content_type = "application/problem+json"),
-        (status = 403, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 410, body = Problem, content_type = "application/problem+json"),
-        (status = 413, body = Problem, content_type = "application/problem+json"),
-        (status = 415, body = Problem, content_type = "application/problem+json"),
-        (status = 422, body = Problem, content_type = "application/problem+json"),
-        (status = 429, body = Problem, content_type = "application/problem+json"),
-        (status = 503, body = Problem, content_type = "application/problem+json"),
+        Refused,
     ))]
 pub(super) async fn end_hook_secret(
     State(state): State<AppState>,

@@ -21,6 +21,7 @@ mod get_notification;
 mod get_offering;
 mod get_request;
 mod get_resource;
+mod keyed;
 mod list_deliveries;
 mod list_hooks;
 mod list_notification_deliveries;

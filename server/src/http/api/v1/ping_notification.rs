@@ -1,5 +1,6 @@
 //! `POST /teams/{team}/notifications/{id}/ping`: sends a test.
 
+use super::keyed::{Key, Refused};
 use crate::http::{
     answer::guarded,
     arrive::{MaybeBody, WithBody},
@@ -8,24 +9,18 @@ use crate::http::{
     state::AppState,
 };
 use axum::{extract::State, response::Response};
-use domain::{notification::NotificationDeliveryView, problem::Problem};
+use domain::notification::NotificationDeliveryView;
 
 /// Sends a notification that tells of nothing, to see whether it arrives.
 #[utoipa::path(post, path = "/teams/{team}/notifications/{id}/ping", tag = "notifications", security(("token" = []), ("session" = [])),
     params(
         ("team" = String, Path, description = "The team; `-` for the whole portal, to administrators"),
         ("id" = String, Path, description = "The notification's ID"),
-        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+        Key,
     ),
     responses(
         (status = 202, description = "It is on its way, or a repeat", body = NotificationDeliveryView),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 401, body = Problem, content_type = "application/problem+json"),
-        (status = 403, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json"),
-        (status = 410, body = Problem, content_type = "application/problem+json"),
-        (status = 422, body = Problem, content_type = "application/problem+json"),
+        Refused,
     ))]
 pub(super) async fn ping_notification(
     State(state): State<AppState>,

@@ -1,5 +1,6 @@
 //! `DELETE /teams/{team}/hooks/{id}`: removes a hook.
 
+use super::keyed::{Key, Refused};
 use crate::http::{
     answer::guarded,
     arrive::{MaybeBody, WithBody},
@@ -8,7 +9,6 @@ use crate::http::{
     state::AppState,
 };
 use axum::{extract::State, response::Response};
-use domain::problem::Problem;
 
 /// Removes a hook with its secrets and the list of its deliveries, for owners of the team. Events that still come get 410.
 /// What its events made stays.
@@ -16,18 +16,11 @@ use domain::problem::Problem;
     params(
         ("team" = String, Path, description = "The team"),
         ("id" = String, Path, description = "The hook's ID"),
-        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+        Key,
     ),
     responses(
         (status = 204, description = "Removed, or so already"),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 401, body = Problem, content_type = "application/problem+json"),
-        (status = 403, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 410, body = Problem, content_type = "application/problem+json"),
-        (status = 422, body = Problem, content_type = "application/problem+json"),
-        (status = 429, body = Problem, content_type = "application/problem+json"),
-        (status = 503, body = Problem, content_type = "application/problem+json"),
+        Refused,
     ))]
 pub(super) async fn remove_hook(
     State(state): State<AppState>,

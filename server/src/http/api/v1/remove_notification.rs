@@ -1,5 +1,6 @@
 //! `DELETE /teams/{team}/notifications/{id}`: tells a team there no more.
 
+use super::keyed::{Key, Refused};
 use crate::http::{
     answer::guarded,
     arrive::{MaybeBody, WithBody},
@@ -8,24 +9,17 @@ use crate::http::{
     state::AppState,
 };
 use axum::{extract::State, response::Response};
-use domain::problem::Problem;
 
 /// Removes one, and what is on its way there.
 #[utoipa::path(delete, path = "/teams/{team}/notifications/{id}", tag = "notifications", security(("token" = []), ("session" = [])),
     params(
         ("team" = String, Path, description = "The team; `-` for the whole portal, to administrators"),
         ("id" = String, Path, description = "The notification's ID"),
-        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+        Key,
     ),
     responses(
         (status = 204, description = "Removed, or a repeat of what was"),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 401, body = Problem, content_type = "application/problem+json"),
-        (status = 403, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json"),
-        (status = 410, body = Problem, content_type = "application/problem+json"),
-        (status = 422, body = Problem, content_type = "application/problem+json"),
+        Refused,
     ))]
 pub(super) async fn remove_notification(
     State(state): State<AppState>,

@@ -1,5 +1,6 @@
 //! `POST /teams/{team}/notifications/{id}/deliveries/{delivery}/resend`: sends a delivery again.
 
+use super::keyed::{Key, Refused};
 use crate::http::{
     answer::guarded,
     arrive::{MaybeBody, WithBody},
@@ -8,7 +9,7 @@ use crate::http::{
     state::AppState,
 };
 use axum::{extract::State, response::Response};
-use domain::{notification::NotificationDeliveryView, problem::Problem};
+use domain::notification::NotificationDeliveryView;
 
 /// Sends a delivery again under its own `webhook-id`, whatever became of it.
 #[utoipa::path(post, path = "/teams/{team}/notifications/{id}/deliveries/{delivery}/resend", tag = "notifications", security(("token" = []), ("session" = [])),
@@ -16,17 +17,11 @@ use domain::{notification::NotificationDeliveryView, problem::Problem};
         ("team" = String, Path, description = "The team; `-` for the whole portal, to administrators"),
         ("id" = String, Path, description = "The notification's ID"),
         ("delivery" = String, Path, description = "The delivery's ID"),
-        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+        Key,
     ),
     responses(
         (status = 202, description = "It is on its way, or a repeat", body = NotificationDeliveryView),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 401, body = Problem, content_type = "application/problem+json"),
-        (status = 403, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json"),
-        (status = 410, body = Problem, content_type = "application/problem+json"),
-        (status = 422, body = Problem, content_type = "application/problem+json"),
+        Refused,
     ))]
 pub(super) async fn resend_notification(
     State(state): State<AppState>,

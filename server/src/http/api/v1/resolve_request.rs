@@ -1,8 +1,9 @@
 //! `POST /requests/{id}/resolve`: a person says what became of a request of which nobody can tell.
 
+use super::keyed::{Key, Refused};
 use crate::http::{answer::guarded, arrive::WithBody, path::PathOf, problem::Result, state::AppState};
 use axum::{extract::State, response::Response};
-use domain::{problem::Problem, state::Resolution, view::RequestView};
+use domain::{state::Resolution, view::RequestView};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -21,19 +22,13 @@ pub(super) struct Decision {
 #[utoipa::path(post, path = "/requests/{id}/resolve", tag = "requests", security(("token" = []), ("session" = [])),
     params(
         ("id" = String, Path, description = "The request's ID"),
-        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+        Key,
     ),
     request_body = Decision,
     responses(
         (status = 200, description = "Done, or so already", body = RequestView),
         (status = 202, description = "Taken in, or a repeat of what was", body = RequestView),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 401, body = Problem, content_type = "application/problem+json"),
-        (status = 403, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json"),
-        (status = 410, body = Problem, content_type = "application/problem+json"),
-        (status = 422, body = Problem, content_type = "application/problem+json"),
+        Refused,
     ))]
 pub(super) async fn resolve_request(
     State(state): State<AppState>,

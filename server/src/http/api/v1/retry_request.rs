@@ -1,5 +1,6 @@
 //! `POST /requests/{id}/retry`: tries a failed request again.
 
+use super::keyed::{Key, Refused};
 use crate::http::{
     answer::guarded,
     arrive::{MaybeBody, WithBody},
@@ -8,24 +9,18 @@ use crate::http::{
     state::AppState,
 };
 use axum::{extract::State, response::Response};
-use domain::{problem::Problem, view::RequestView};
+use domain::view::RequestView;
 
 /// Opens the next attempt of a failed request. It reserves the name again, or is refused.
 #[utoipa::path(post, path = "/requests/{id}/retry", tag = "requests", security(("token" = []), ("session" = [])),
     params(
         ("id" = String, Path, description = "The request's ID"),
-        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+        Key,
     ),
     responses(
         (status = 200, description = "Done, or so already", body = RequestView),
         (status = 202, description = "Taken in, or a repeat of what was", body = RequestView),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 401, body = Problem, content_type = "application/problem+json"),
-        (status = 403, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json"),
-        (status = 410, body = Problem, content_type = "application/problem+json"),
-        (status = 422, body = Problem, content_type = "application/problem+json"),
+        Refused,
     ))]
 pub(super) async fn retry_request(
     State(state): State<AppState>,

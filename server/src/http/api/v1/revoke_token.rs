@@ -1,5 +1,6 @@
 //! `DELETE /tokens/{id}`: revokes one of the caller's tokens.
 
+use super::keyed::{Key, Refused};
 use crate::http::{
     answer::guarded,
     arrive::{MaybeBody, WithBody},
@@ -8,21 +9,16 @@ use crate::http::{
     state::AppState,
 };
 use axum::{extract::State, response::Response};
-use domain::problem::Problem;
 
 /// Revokes a token. It is refused from the next call on.
 #[utoipa::path(delete, path = "/tokens/{id}", tag = "tokens", security(("token" = []), ("session" = [])),
     params(
         ("id" = String, Path, description = "The token's ID"),
-        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+        Key,
     ),
     responses(
         (status = 204, description = "Revoked, or so already"),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 401, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 410, body = Problem, content_type = "application/problem+json"),
-        (status = 422, body = Problem, content_type = "application/problem+json"),
+        Refused,
     ))]
 pub(super) async fn revoke_token(
     State(state): State<AppState>,

@@ -1,5 +1,6 @@
 //! `POST /teams/{team}/hooks/{id}/rotate`: gives a hook a new secret.
 
+use super::keyed::{Key, Refused};
 use crate::http::{
     answer::guarded,
     arrive::{MaybeBody, WithBody},
@@ -8,7 +9,7 @@ use crate::http::{
     state::AppState,
 };
 use axum::{extract::State, response::Response};
-use domain::{hook::HookView, problem::Problem};
+use domain::hook::HookView;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -25,22 +26,12 @@ pub(super) struct Rotation {
     params(
         ("team" = String, Path, description = "The team"),
         ("id" = String, Path, description = "The hook's ID"),
-        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+        Key,
     ),
     request_body = Option<Rotation>,
     responses(
         (status = 200, description = "Changed, or a repeat of that", body = HookView),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 401, body = Problem, content_type = "application/problem+json"),
-        (status = 403, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 410, body = Problem, content_type = "application/problem+json"),
-        (status = 413, body = Problem, content_type = "application/problem+json"),
-        (status = 415, body = Problem, content_type = "application/problem+json"),
-        (status = 422, body = Problem, content_type = "application/problem+json"),
-        (status = 429, body = Problem, content_type = "application/problem+json"),
-        (status = 503, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json"),
+        Refused,
     ))]
 pub(super) async fn rotate_hook(
     State(state): State<AppState>,

@@ -1,6 +1,6 @@
 //! `POST /teams/{team}/hooks/{id}/test`: tries a hook with an event of one's own.
 
-use super::shown;
+use super::{keyed::Refused, shown};
 use crate::http::{
     answer::guarded,
     arrive::WithBody,
@@ -11,7 +11,6 @@ use crate::http::{
 use axum::{extract::State, response::Response};
 use domain::{
     hook::{HookTrial, Sample},
-    problem::Problem,
     view::RequestView,
 };
 use portal::service::Tested;
@@ -43,17 +42,7 @@ pub(super) struct TestEvent {
     responses(
         (status = 200, description = "What it would do; with send, that it does not count", body = HookTrial),
         (status = 202, description = "Sent, and taken in", body = RequestView),
-        (status = 400, body = Problem, content_type = "application/problem+json"),
-        (status = 401, body = Problem, content_type = "application/problem+json"),
-        (status = 403, body = Problem, content_type = "application/problem+json"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
-        (status = 410, body = Problem, content_type = "application/problem+json"),
-        (status = 413, body = Problem, content_type = "application/problem+json"),
-        (status = 415, body = Problem, content_type = "application/problem+json"),
-        (status = 422, body = Problem, content_type = "application/problem+json"),
-        (status = 429, body = Problem, content_type = "application/problem+json"),
-        (status = 503, body = Problem, content_type = "application/problem+json"),
-        (status = 409, body = Problem, content_type = "application/problem+json"),
+        Refused,
     ))]
 pub(super) async fn test_hook(
     State(state): State<AppState>,
