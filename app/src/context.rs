@@ -1,17 +1,21 @@
 //! What the server puts into a page's context before it renders it. Pages read it through `rpc`, so that the browser
 //! gets the same values when it takes the page over.
 
-use domain::{hook::HookTrial, problem::Problem, view::TokenView};
+use domain::{problem::Problem, view::TokenView};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The request form after a refusal without script: shown again with what was typed.
+/// A form that was posted and is shown again with what was typed: after a refusal, or after a login in between.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FormState {
-    /// What was typed, by field (`name`, `team`, `labels`, `correlation_id`, `p.<parameter>`); never a secret.
+    /// What was typed, by field (of the request form `name`, `team`, `labels`, `correlation_id`, `p.<parameter>`); never
+    /// a secret.
     pub values: BTreeMap<String, String>,
     /// The ID that the form was sent with, kept for the next try. Empty: a fresh one is made.
     pub request_id: String,
+    /// Who the form is shown to, sealed, so that it outlives the session; filled in when it is shown.
+    #[serde(default)]
+    pub sealed: String,
     /// Why it was not accepted.
     pub problem: Option<Problem>,
     /// Anything else to say above the form.
@@ -29,19 +33,6 @@ pub struct EntryState {
     pub problem: Option<Problem>,
     /// Anything else to say above the form.
     pub notice: Option<String>,
-}
-
-/// A form about a hook after a refusal or a trial: shown again with what was typed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct HookForm {
-    /// What was typed, by field.
-    pub values: BTreeMap<String, String>,
-    /// The ID that the form was sent with, kept for the next try. Empty: a fresh one is made.
-    pub request_id: String,
-    /// Why it was not accepted.
-    pub problem: Option<Problem>,
-    /// What a test event would do.
-    pub trial: Option<HookTrial>,
 }
 
 /// What the last plain form post has to say on the page that follows it.

@@ -42,6 +42,31 @@ pub fn Requests(
     }
 }
 
+/// A table with its name and the heads of its columns, which scrolls by itself where it is too wide.
+#[component]
+pub fn Table(
+    /// What it is called; shown to nobody who sees the heading above it.
+    name: &'static str,
+    /// The heads of the columns.
+    columns: &'static [&'static str],
+    /// The rows.
+    children: Children,
+) -> impl IntoView {
+    let id = name.to_lowercase().replace(' ', "-");
+    let heads = columns.iter().map(|head| view! { <th scope="col">{*head}</th> }).collect_view();
+    view! {
+        <div class="table" role="region" aria-labelledby=id tabindex="0">
+            <table>
+                <caption class="visually-hidden" id=id.clone()>{name}</caption>
+                <thead>
+                    <tr>{heads}</tr>
+                </thead>
+                <tbody>{children()}</tbody>
+            </table>
+        </div>
+    }
+}
+
 /// How many there are, and the link to older ones.
 #[component]
 pub fn Pager(

@@ -5,6 +5,7 @@ pub mod filters;
 pub mod frame;
 pub mod listing;
 pub mod moment;
+pub mod posted;
 pub mod secret;
 pub mod state;
 pub mod submissions;

@@ -10,6 +10,7 @@ pub mod hook;
 mod kept;
 pub mod machine;
 mod notes;
+pub mod notification;
 pub mod outgoing;
 pub mod parts;
 mod pattern;

@@ -24,7 +24,7 @@ pub fn RequestForm(
     #[prop(optional_no_strip)]
     team: Option<String>,
 ) -> impl IntoView {
-    let Opening { subject, teams, user, sealed, fresh_id, state } = opening;
+    let Opening { subject, teams, user, fresh_id, state } = opening;
     let fresh = state.values.is_empty();
     let brought_back = state.problem.is_some() || !fresh;
     let mut machine = Machine::open(state.request_id.clone(), false, None);
@@ -89,7 +89,7 @@ pub fn RequestForm(
                 type="hidden" id="request_id" name="request_id" value=state.request_id
                 data-user=user data-fixed=brought_back.then_some("true")
             />
-            <input type="hidden" name="sealed" value=sealed/>
+            <input type="hidden" name="sealed" value=state.sealed/>
             {standing}
             {state.notice.map(|notice| view! { <p class="note">{notice}</p> })}
             <div id="form-summary" tabindex="-1" node_ref=driver.summary>

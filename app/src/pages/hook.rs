@@ -7,8 +7,9 @@ pub mod test;
 use super::{cursor, load};
 use crate::{
     components::{
-        listing::Pager,
+        listing::{Pager, Table},
         moment::{Scripted, When},
+        posted::{ShownOnce, Step},
         told::Said,
     },
     rpc::hooks::{HookPage, hook},
@@ -73,11 +74,7 @@ fn Shown(page: HookPage) -> impl IntoView {
         <h1>{title}</h1>
         <Said flash/>
         {secret.map(|secret| view! {
-            <section class="note good" aria-labelledby="new-secret">
-                <h2 id="new-secret">"The hook's secret"</h2>
-                <p>"It is shown this once. Copy it into the sender's settings now."</p>
-                <p><code class="key" id="secret">{secret}</code></p>
-            </section>
+            <ShownOnce title="The hook's secret" then="Copy it into the sender's settings now." secret/>
         })}
         <h2>"Where events are sent"</h2>
         <p><code class="key" id="hook-address"><Origin/>{address}</code></p>
@@ -177,19 +174,7 @@ fn Deliveries(page: Page<DeliveryView>, path: String) -> impl IntoView {
             view! { <p class="note">"Nothing was delivered yet."</p> }.into_any()
         } else {
             view! {
-                <div class="table" role="region" aria-label="Recent deliveries" tabindex="0">
-                    <table>
-                        <thead>
-                            <tr>
-                                <th scope="col">"Arrived"</th>
-                                <th scope="col">"Outcome"</th>
-                                <th scope="col">"Led to"</th>
-                                <th scope="col">"Event"</th>
-                            </tr>
-                        </thead>
-                        <tbody>{rows}</tbody>
-                    </table>
-                </div>
+                <Table name="Recent deliveries" columns=&["Arrived", "Outcome", "Led to", "Event"]>{rows}</Table>
                 <Pager total=page.total at_least=false what="deliveries" path=path.clone() next=page.next/>
             }
             .into_any()
@@ -206,10 +191,9 @@ fn Secrets(hook: HookView, path: String, keys: [String; 3]) -> impl IntoView {
         {match rotating {
             Some(ends) => view! {
                 <p>"Two secrets count: the current one, and the one before it until " <When at=ends/> "."</p>
-                <form method="post" action=format!("{path}/end-old-secret")>
-                    <input type="hidden" name="request_id" value=end/>
-                    <div class="actions"><button type="submit" class="danger">"End the old secret now"</button></div>
-                </form>
+                <div class="actions">
+                    <Step action=format!("{path}/end-old-secret") key=end text="End the old secret now" danger=true/>
+                </div>
             }
             .into_any(),
             None => view! {
@@ -230,10 +214,9 @@ fn Secrets(hook: HookView, path: String, keys: [String; 3]) -> impl IntoView {
             .into_any(),
         }}
         <h2>"Remove"</h2>
-        <form method="post" action=format!("{path}/remove")>
-            <input type="hidden" name="request_id" value=remove/>
-            <p class="quiet">"Its events are refused from then on. What they made stays."</p>
-            <div class="actions"><button type="submit" class="danger">"Remove this hook"</button></div>
-        </form>
+        <p class="quiet">"Its events are refused from then on. What they made stays."</p>
+        <div class="actions">
+            <Step action=format!("{path}/remove") key=remove text="Remove this hook" danger=true/>
+        </div>
     }
 }

@@ -2,7 +2,11 @@
 
 use super::{cursor, load};
 use crate::{
-    components::{listing::Pager, moment::When, told::Said},
+    components::{
+        listing::{Pager, Table},
+        moment::When,
+        told::Said,
+    },
     rpc::hooks::{HooksPage, hooks},
 };
 use domain::hook::HookView;
@@ -43,19 +47,7 @@ pub fn Hooks() -> impl IntoView {
                 view! { <p class="note">"The team has no hook yet."</p> }.into_any()
             } else {
                 view! {
-                    <div class="table" role="region" aria-label="Hooks" tabindex="0">
-                        <table>
-                            <thead>
-                                <tr>
-                                    <th scope="col">"Hook"</th>
-                                    <th scope="col">"Asks for"</th>
-                                    <th scope="col">"Signed by"</th>
-                                    <th scope="col">"Made"</th>
-                                </tr>
-                            </thead>
-                            <tbody>{rows}</tbody>
-                        </table>
-                    </div>
+                    <Table name="Hooks" columns=&["Hook", "Asks for", "Signed by", "Made"]>{rows}</Table>
                     <Pager total=page.total at_least what="hooks" path next=page.next/>
                 }
                 .into_any()

@@ -4,8 +4,13 @@ pub mod one;
 
 use super::load;
 use crate::{
-    components::told::{Said, Why},
+    components::{
+        listing::Table,
+        posted::{Part, Typed, wrong},
+        told::Said,
+    },
     context::FormState,
+    forms::notification::field_of,
     rpc::notifications::notifications,
 };
 use domain::notification::{NotificationEvent, NotificationView, WHOLE_PORTAL};
@@ -32,11 +37,17 @@ pub fn Notifications() -> impl IntoView {
         });
         view! {
             <Title text=title.clone()/>
+            {(!whole).then(|| view! {
+                <nav class="crumbs" aria-label="Where this is">
+                    <a href=format!("/teams/{team}/resources")>"Resources of team " {team.clone()}</a>
+                </nav>
+            })}
             <h1>{title}</h1>
             <p class="lead">
                 "Another system is told when something happens to "
                 {if whole { "any team's requests and resources" } else { "this team's requests and resources" }}
-                ": a chat, a pager, a ticket system. It gets IDs, states and links, no parameters and no outputs."
+                ": a chat, a pager, a ticket system. It gets what it is about, who asked, and the state; no parameters and no \
+                 outputs."
             </p>
             <Said flash=page.flash/>
             {elsewhere}
@@ -44,23 +55,12 @@ pub fn Notifications() -> impl IntoView {
                 view! { <p class="note">"Nobody is told yet. Say below who is to be."</p> }.into_any()
             } else {
                 view! {
-                    <div class="table" role="region" aria-label="Who is told" tabindex="0">
-                        <table>
-                            <thead>
-                                <tr>
-                                    <th scope="col">"Who is told"</th>
-                                    <th scope="col">"When"</th>
-                                    <th scope="col">"Now"</th>
-                                </tr>
-                            </thead>
-                            <tbody>{rows}</tbody>
-                        </table>
-                    </div>
+                    <Table name="Who is told" columns=&["Who is told", "When", "Now"]>{rows}</Table>
                 }
                 .into_any()
             }}
             <h2>"Tell somebody else"</h2>
-            <Make team form=page.form/>
+            <Told form=page.form action=format!("/teams/{team}/notifications") button="Tell them"/>
         }
     })
 }
@@ -94,71 +94,41 @@ fn Row(row: NotificationView) -> impl IntoView {
     }
 }
 
+/// The form that says who is told, where, and when: of a new one, and of one that is there.
 #[component]
-fn Make(team: String, form: FormState) -> impl IntoView {
-    let FormState { values, request_id, problem, .. } = form;
-    let value = |name: &str| values.get(name).cloned().unwrap_or_default();
-    let (label, url) = (value("label"), value("url"));
-    let events = if values.is_empty() {
-        vec![NotificationEvent::Failed, NotificationEvent::Unknown]
-    } else {
-        let chosen = |event: &NotificationEvent| values.contains_key(&field_of(*event));
-        NotificationEvent::CHOICES.into_iter().filter(chosen).collect()
-    };
-    view! {
-        {problem.map(|problem| view! { <Why problem/> })}
-        <form class="stack" method="post" action=format!("/teams/{team}/notifications")>
-            <input type="hidden" name="request_id" value=request_id/>
-            <Fields label url events/>
-            <div class="actions"><button type="submit" class="primary">"Tell them"</button></div>
-        </form>
-    }
-}
-
-/// The field that chooses an event.
-fn field_of(event: NotificationEvent) -> String {
-    format!("event.{event}")
-}
-
-/// What is said of an address, in the form that makes one and in the one that changes it.
-#[component]
-fn Fields(label: String, url: String, events: Vec<NotificationEvent>) -> impl IntoView {
+fn Told(mut form: FormState, action: String, button: &'static str) -> impl IntoView {
+    let (values, problem) = (std::mem::take(&mut form.values), form.problem.clone());
     let choices = NotificationEvent::CHOICES.into_iter().map(|event| {
         let name = field_of(event);
+        let checked = values.contains_key(&name);
         view! {
             <label class="check">
-                <input type="checkbox" name=name value="on" checked=events.contains(&event)/>
+                <input type="checkbox" name=name value="on" checked=checked/>
                 " " {event.subject()} " " {event.title()}
             </label>
         }
     });
     let choices = choices.collect_view();
+    let value = move |name: &str| values.get(name).cloned().unwrap_or_default();
+    let wrong = move |pointer: &str| wrong(problem.as_ref(), pointer);
     view! {
-        <div class="field">
-            <label for="told-label">"Who is told"</label>
-            <input type="text" id="told-label" name="label" value=label required maxlength="100" autocomplete="off"/>
-        </div>
-        <div class="field">
-            <label for="told-url">"Address"</label>
-            <input
-                type="url"
-                id="told-url"
-                name="url"
-                value=url
-                required
-                maxlength="2048"
-                placeholder="https://"
-                autocomplete="off"
-                aria-describedby="told-url-hint"
+        <Typed state=form action>
+            <Part
+                name="label" of="told" title="Who is told" value=value("label") wrong=wrong("/label") longest=100u32
+                required=true
             />
-            <p class="quiet" id="told-url-hint">
-                "It is called by POST, and has to answer 2xx within 15 seconds. Only destinations that the administrator \
-                 allows can be named."
-            </p>
-        </div>
-        <fieldset class="field">
-            <legend>"When"</legend>
-            {choices}
-        </fieldset>
+            <Part
+                name="url" of="told" title="Address" kind="url" longest=2048u32 required=true
+                hint="It is called by POST, and has to answer 2xx within 15 seconds. Only destinations that the administrator \
+                      allows can be named."
+                value=value("url") wrong=wrong("/url")
+            />
+            <fieldset class="field" aria-describedby="told-events-error">
+                <legend>"When"</legend>
+                <p class="field-error" id="told-events-error">{wrong("/events")}</p>
+                {choices}
+            </fieldset>
+            <div class="actions"><button type="submit" class="primary">{button}</button></div>
+        </Typed>
     }
 }

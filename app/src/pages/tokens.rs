@@ -2,7 +2,12 @@
 
 use super::load;
 use crate::{
-    components::{moment::When, told::Said},
+    components::{
+        listing::Table,
+        moment::When,
+        posted::{ShownOnce, Step},
+        told::Said,
+    },
     rpc::team::{TokensPage, tokens},
 };
 use domain::view::TokenView;
@@ -26,11 +31,7 @@ pub fn Tokens() -> impl IntoView {
             </p>
             <Said flash/>
             {fresh.map(|token| view! {
-                <section class="note good" aria-labelledby="new-token">
-                    <h2 id="new-token">"Your new token"</h2>
-                    <p>"It is shown this once. Copy it now."</p>
-                    <p><code class="key" id="token">{token}</code></p>
-                </section>
+                <ShownOnce title="Your new token" then="Copy it now." secret=token id="token"/>
             })}
             <h2>"Make a token"</h2>
             <form class="stack narrow" method="post" action="/tokens">
@@ -55,20 +56,9 @@ pub fn Tokens() -> impl IntoView {
                 view! { <p class="note">"You have no token. Make one above for your first script."</p> }.into_any()
             } else {
                 view! {
-                    <div class="table" role="region" aria-label="Your tokens" tabindex="0">
-                        <table>
-                            <thead>
-                                <tr>
-                                    <th scope="col">"What it is for"</th>
-                                    <th scope="col">"Made"</th>
-                                    <th scope="col">"Ends"</th>
-                                    <th scope="col">"Last used"</th>
-                                    <th scope="col">"Revoke"</th>
-                                </tr>
-                            </thead>
-                            <tbody>{rows}</tbody>
-                        </table>
-                    </div>
+                    <Table name="Your tokens" columns=&["What it is for", "Made", "Ends", "Last used", "Revoke"]>
+                        {rows}
+                    </Table>
                 }
                 .into_any()
             }}
@@ -92,10 +82,7 @@ fn Row(token: TokenView, key: String) -> impl IntoView {
             <td>{match token.revoked_at {
                 Some(at) => view! { "revoked " <When at/> }.into_any(),
                 None => view! {
-                    <form method="post" action=revoke>
-                        <input type="hidden" name="request_id" value=key/>
-                        <button type="submit" class="danger" aria-label=label>"Revoke"</button>
-                    </form>
+                    <Step action=revoke key text="Revoke" name=label danger=true/>
                 }
                 .into_any(),
             }}</td>

@@ -22,34 +22,26 @@ pub struct Opening {
     pub teams: Vec<Name>,
     /// Who fills it in: kept values are shown to nobody else.
     pub user: String,
-    /// Who fills it in, sealed, so that the form outlives a session without script.
-    pub sealed: String,
     /// A second ID, for sending the form as something new without script.
     pub fresh_id: String,
-    /// The form after a refusal without script; its `request_id` is always set.
+    /// The form as it was sent, or as it begins; its `request_id` is always set.
     pub state: FormState,
 }
 
 #[cfg(feature = "ssr")]
 fn opened(asking: &crate::context::Asking, caller: portal::Caller, subject: Subject) -> Answer<Opening> {
     use super::asked;
-    use crate::context::FORM_OWNER;
     use domain::role::TeamAct;
 
     let teams = match &subject.on {
         Some(on) => vec![on.team.clone()],
         None => asking.portal.me(&caller).teams.into_iter().map(|membership| membership.team).collect(),
     };
-    let mut state = use_context::<FormState>().unwrap_or_default();
-    if state.request_id.is_empty() {
-        state.request_id = asking.portal.new_submission_key();
-    }
-    let owner = asking.portal.seal(FORM_OWNER, caller.id.0.as_bytes()).map_err(asked::refusal)?;
+    let state = asked::form(asking, &caller)?;
     Ok(Opening {
         subject,
         teams: teams.into_iter().filter(|team| caller.may(TeamAct::Request, team)).collect(),
         user: caller.name,
-        sealed: owner.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}")),
         fresh_id: asking.portal.new_submission_key(),
         state,
     })

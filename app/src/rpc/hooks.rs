@@ -1,9 +1,9 @@
 //! What the pages about a team's hooks show.
 
 use super::Answer;
-use crate::context::{Flash, HookForm};
+use crate::context::{Flash, FormState};
 use domain::{
-    hook::{DeliveryView, HookView},
+    hook::{DeliveryView, HookTrial, HookView},
     view::{OfferingView, Page},
 };
 use leptos::prelude::*;
@@ -91,7 +91,7 @@ pub struct EditPage {
     /// The offering that the hook asks for, once it is chosen.
     pub offering: Option<OfferingView>,
     /// The form as it was sent, or as it begins.
-    pub form: HookForm,
+    pub form: FormState,
 }
 
 /// The form of a new hook, or of one that is there.
@@ -115,18 +115,17 @@ pub async fn open_hook_form(
         let why = "Only owners of the team make and change hooks.";
         return Err(asked::refusal(portal::Error::new(ProblemKind::Forbidden, why)));
     }
-    let mut form = use_context::<HookForm>().unwrap_or_default();
+    let mut form = asked::form(&asking, &caller)?;
     let mut chosen = form.values.get("offering").cloned().or(offering);
     if let Some(id) = id {
         let hook = asking.portal.hook(&caller, &team, &id).await.map_err(asked::refusal)?;
         chosen.get_or_insert(hook.definition.offering.to_string());
-        if form.values.is_empty() {
-            form.values = values(&hook.definition);
-            form.values.insert("version".to_owned(), hook.version.to_string());
+        // Of a form that comes back only what is not sent along is lacking: what its offering takes as a secret.
+        let stands =
+            values(&hook.definition).into_iter().chain([("version".to_owned(), hook.version.to_string())]);
+        for (field, text) in stands {
+            form.values.entry(field).or_insert(text);
         }
-    }
-    if form.request_id.is_empty() {
-        form.request_id = asking.portal.new_submission_key();
     }
     let all = asking.portal.offerings(&caller).into_iter().filter(|offering| offering.available);
     let all: Vec<OfferingView> = all.collect();
@@ -141,7 +140,9 @@ pub struct TestPage {
     /// The hook.
     pub hook: HookView,
     /// The test as it was sent, or as it begins.
-    pub form: HookForm,
+    pub form: FormState,
+    /// What it would do, where that was asked.
+    pub trial: Option<HookTrial>,
 }
 
 /// The test of a hook; with a delivery, of what was delivered then.
@@ -161,7 +162,7 @@ pub async fn hook_test(
     // Only owners may; asking for the list of deliveries says so.
     asking.portal.deliveries(&caller, &team, &id, 1, None).await.map_err(asked::refusal)?;
     let hook = asking.portal.hook(&caller, &team, &id).await.map_err(asked::refusal)?;
-    let mut form = use_context::<HookForm>().unwrap_or_default();
+    let mut form = asked::form(&asking, &caller)?;
     if form.values.is_empty() {
         let sample = hook.definition.sample.as_ref();
         let (mut headers, mut payload) = (
@@ -177,10 +178,7 @@ pub async fn hook_test(
         form.values.insert("headers".to_owned(), headers);
         form.values.insert("payload".to_owned(), payload);
     }
-    if form.request_id.is_empty() {
-        form.request_id = asking.portal.new_submission_key();
-    }
-    Ok(TestPage { hook, form })
+    Ok(TestPage { hook, form, trial: use_context::<HookTrial>() })
 }
 
 /// One delivery with its payload.

@@ -71,7 +71,7 @@ pub(crate) mod asked {
     //! From a page's context to the portal, and from its errors to what a page shows.
 
     use super::{Answer, Refusal};
-    use crate::context::Asking;
+    use crate::context::{Asking, FORM_OWNER, FormState};
     use domain::problem::ProblemKind;
     use leptos::prelude::{expect_context, use_context};
     use leptos_axum::ResponseOptions;
@@ -89,6 +89,17 @@ pub(crate) mod asked {
             Some(caller) => Ok((asking, caller)),
             None => Err(refusal(Error::new(ProblemKind::NotAuthenticated, "Log in to see this page."))),
         }
+    }
+
+    /// A form that is shown to this caller: as it was sent, or with nothing in it, with its ID and who opens it.
+    pub(crate) fn form(asking: &Asking, caller: &Caller) -> Answer<FormState> {
+        let mut state = use_context::<FormState>().unwrap_or_default();
+        if state.request_id.is_empty() {
+            state.request_id = asking.portal.new_submission_key();
+        }
+        let owner = asking.portal.seal(FORM_OWNER, caller.id.0.as_bytes()).map_err(refusal)?;
+        state.sealed = owner.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+        Ok(state)
     }
 
     /// What a page shows of the portal's error, answered with the problem's own status.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub struct NotificationsPage {
     /// The addresses, newest first.
     pub rows: Vec<NotificationView>,
-    /// The form that makes one: as it was refused, or fresh.
+    /// The form that makes one: as it was sent, or as it begins.
     pub form: FormState,
     /// Whether the person may see those of the whole portal.
     pub admin: bool,
@@ -29,12 +29,14 @@ pub async fn notifications(
     team: String,
 ) -> Answer<NotificationsPage> {
     use super::asked;
+    use crate::forms::notification::chosen;
+    use domain::notification::NotificationEvent;
 
     let (asking, caller) = asked::caller()?;
     let rows = asking.portal.notifications(&caller, &team).await.map_err(asked::refusal)?;
-    let mut form = use_context::<FormState>().unwrap_or_default();
-    if form.request_id.is_empty() {
-        form.request_id = asking.portal.new_submission_key();
+    let mut form = asked::form(&asking, &caller)?;
+    if form.values.is_empty() {
+        form.values = chosen(&[NotificationEvent::Failed, NotificationEvent::Unknown]);
     }
     Ok(NotificationsPage {
         rows,
@@ -51,8 +53,10 @@ pub struct NotificationPage {
     pub notification: NotificationView,
     /// What was and is to be sent there, each with the key of the form that sends it again.
     pub deliveries: Page<(NotificationDeliveryView, String)>,
-    /// The keys of the forms that change, switch, rotate, try out and remove it.
-    pub keys: [String; 5],
+    /// The form that changes it: as it was sent, or as it begins.
+    pub form: FormState,
+    /// The keys of the forms that switch, rotate, try out and remove it.
+    pub keys: [String; 4],
     /// What the last form post has to say.
     pub flash: Flash,
 }
@@ -68,16 +72,22 @@ pub async fn notification(
     cursor: Option<String>,
 ) -> Answer<NotificationPage> {
     use super::asked;
+    use crate::forms::notification::values;
 
     let (asking, caller) = asked::caller()?;
+    let mut form = asked::form(&asking, &caller)?;
     let portal = &asking.portal;
     let notification = portal.notification(&caller, &team, &id).await.map_err(asked::refusal)?;
     let sent = portal.notification_deliveries(&caller, &team, &id, 25, cursor.as_deref());
     let Page { results, total, total_is, next } = sent.await.map_err(asked::refusal)?;
+    if form.values.is_empty() {
+        form.values = values(&notification);
+    }
     let keyed = results.into_iter().map(|delivery| (delivery, portal.new_submission_key()));
     Ok(NotificationPage {
         notification,
         deliveries: Page { results: keyed.collect(), total, total_is, next },
+        form,
         keys: std::array::from_fn(|_| portal.new_submission_key()),
         flash: use_context::<Flash>().unwrap_or_default(),
     })

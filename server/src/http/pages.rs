@@ -5,7 +5,7 @@ use super::{
     sessions,
     state::AppState,
 };
-use app::context::{Asking, EntryState, Flash, FormState, HookForm};
+use app::context::{Asking, EntryState, Flash, FormState};
 use axum::{
     Router,
     body::Body,
@@ -14,6 +14,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use domain::hook::HookTrial;
 use leptos::prelude::{provide_context, use_context};
 use leptos_axum::{LeptosRoutes, ResponseOptions, generate_route_list};
 use portal::Caller;
@@ -21,12 +22,12 @@ use portal::Caller;
 /// What a page's context holds. The server puts it into the request, and from there it goes into the page.
 #[derive(Clone, Default)]
 pub(crate) struct Context {
-    /// The request form as it was sent.
+    /// A form as it was sent.
     pub(crate) form: Option<FormState>,
     /// The login or set-up form as it was sent.
     pub(crate) entry: Option<EntryState>,
-    /// The form about a hook as it was sent.
-    pub(crate) hook: Option<HookForm>,
+    /// What a test event would do.
+    pub(crate) trial: Option<HookTrial>,
     /// What the last form post has to say.
     pub(crate) flash: Option<Flash>,
 }
@@ -65,7 +66,7 @@ async fn greeted(state: &AppState, request: Request) -> Result<Request> {
             form: sessions::take(state, &session, &path).await?,
             entry: sessions::take(state, &session, &path).await?,
             flash: sessions::take(state, &session, &path).await?,
-            hook: None,
+            trial: None,
         };
         parts.extensions.insert(context);
     }
@@ -92,8 +93,8 @@ fn provide(state: &AppState) -> impl Fn() + Clone + Send + Sync + 'static + use<
         if let Some(entry) = context.entry {
             provide_context(entry);
         }
-        if let Some(hook) = context.hook {
-            provide_context(hook);
+        if let Some(trial) = context.trial {
+            provide_context(trial);
         }
         if let Some(flash) = context.flash {
             provide_context(flash);

@@ -2,7 +2,7 @@
 
 use super::{Crumbs, address};
 use crate::{
-    components::{told::Why, values::Members},
+    components::{posted::Typed, values::Members},
     forms::fields::as_content,
     pages::load,
     rpc::hooks::{TestPage, hook_test},
@@ -19,7 +19,7 @@ pub fn TestHook() -> impl IntoView {
     let asked = move || (address(), query.read().get("delivery"));
     let page = Resource::new_blocking(asked, |((team, id), delivery)| hook_test(team, id, delivery));
     load(page, |page| {
-        let TestPage { hook, form } = page;
+        let TestPage { hook, form, trial } = page;
         let action = format!("/teams/{}/hooks/{}/test", hook.team, hook.id);
         let value = |name: &str| form.values.get(name).cloned().unwrap_or_default();
         let (headers, payload) = (value("headers"), value("payload"));
@@ -28,10 +28,8 @@ pub fn TestHook() -> impl IntoView {
             <Title text="Test event"/>
             <Crumbs hook part=true/>
             <h1>"Send a test event"</h1>
-            {form.problem.map(|problem| view! { <Why problem/> })}
-            {form.trial.map(|trial| view! { <Trial trial/> })}
-            <form class="stack" method="post" action=action>
-                <input type="hidden" name="request_id" value=form.request_id/>
+            {trial.map(|trial| view! { <Trial trial/> })}
+            <Typed state=form action>
                 <div class="field">
                     <label for="test-payload">"Payload"</label>
                     <textarea
@@ -57,7 +55,7 @@ pub fn TestHook() -> impl IntoView {
                     "Sent for real, the event is signed with the hook's secret and enters by the hook's own door: it may make \
                      a request. Sent twice from this page it is one event."
                 </p>
-            </form>
+            </Typed>
         }
     })
 }

@@ -1,8 +1,13 @@
 //! `/teams/{team}/notifications/{id}`: one address, what was sent there, and what can be done about it.
 
-use super::{Fields, title_of};
+use super::{Told, title_of};
 use crate::{
-    components::{listing::Pager, moment::When, told::Said},
+    components::{
+        listing::{Pager, Table},
+        moment::When,
+        posted::{ShownOnce, Step},
+        told::Said,
+    },
     pages::{cursor, load},
     rpc::notifications::{NotificationPage, notification},
 };
@@ -25,31 +30,34 @@ pub fn Notification() -> impl IntoView {
         |(team, id, cursor)| notification(team, id, cursor),
     );
     load(page, |page| {
-        let NotificationPage { notification, deliveries, keys, mut flash } = page;
-        let [change, switch, rotate, ping, remove] = keys;
+        let NotificationPage { notification, deliveries, form, keys, mut flash } = page;
+        let [switch, rotate, ping, remove] = keys;
         let path = format!("/teams/{}/notifications/{}", notification.team, notification.id);
         let fresh = flash.secret.take();
         let off = notification.disabled_at.is_some();
         view! {
             <Title text=notification.label.clone()/>
-            <p><a href=format!("/teams/{}/notifications", notification.team)>{title_of(&notification.team)}</a></p>
+            <nav class="crumbs" aria-label="Where this is">
+                <a href=format!("/teams/{}/notifications", notification.team)>{title_of(&notification.team)}</a>
+            </nav>
             <h1>{notification.label.clone()}</h1>
             <Said flash/>
-            {fresh.map(|secret| view! { <Fresh secret/> })}
+            {fresh.map(|secret| view! {
+                <ShownOnce
+                    title="The signing secret" then="Give it to the system that is told, which checks signatures with it."
+                    secret
+                />
+            })}
             <State notification=notification.clone()/>
             {(!off).then(|| view! {
                 <div class="actions">
-                    <Press path=path.clone() step="ping" key=ping text="Send a test"/>
+                    <Step action=format!("{path}/ping") key=ping text="Send a test"/>
                 </div>
             })}
-            <h2 id="sent">"What was sent"</h2>
+            <h2>"What was sent"</h2>
             <Sent path=path.clone() deliveries off/>
             <h2>"Change"</h2>
-            <form class="stack" method="post" action=format!("{path}/change")>
-                <input type="hidden" name="request_id" value=change/>
-                <Fields label=notification.label.clone() url=notification.url.clone() events=notification.events.clone()/>
-                <div class="actions"><button type="submit" class="primary">"Save"</button></div>
-            </form>
+            <Told form action=path.clone() button="Save"/>
             <h2>"Signing secret"</h2>
             <p>
                 "Every notification is signed as "
@@ -58,43 +66,20 @@ pub fn Notification() -> impl IntoView {
                  before signs as well for 24 hours, so that there is time to hand the new one over."
             </p>
             {notification.old_secret_until.map(|until| view! {
-                <p class="quiet">"The secret before the last signs as well until " <When at=until/> "."</p>
+                <p>"Two secrets sign: the current one, and the one before it until " <When at=until/> "."</p>
             })}
-            <div class="actions"><Press path=path.clone() step="rotate" key=rotate text="Make a new secret"/></div>
+            <div class="actions"><Step action=format!("{path}/rotate") key=rotate text="Make a new secret"/></div>
             <h2>"Stop"</h2>
             <div class="actions">
                 {if off {
-                    view! { <Press path=path.clone() step="enable" key=switch text="Switch on again"/> }
+                    view! { <Step action=format!("{path}/enable") key=switch text="Switch on again"/> }
                 } else {
-                    view! { <Press path=path.clone() step="disable" key=switch text="Switch off"/> }
+                    view! { <Step action=format!("{path}/disable") key=switch text="Switch off"/> }
                 }}
-                <Press path step="remove" key=remove text="Remove with its log"/>
+                <Step action=format!("{path}/remove") key=remove text="Remove with its log" danger=true/>
             </div>
         }
     })
-}
-
-/// One step as a form of its own.
-#[component]
-fn Press(path: String, step: &'static str, key: String, text: &'static str) -> impl IntoView {
-    let class = if step == "remove" { "danger" } else { "" };
-    view! {
-        <form method="post" action=format!("{path}/{step}")>
-            <input type="hidden" name="request_id" value=key/>
-            <button type="submit" class=class>{text}</button>
-        </form>
-    }
-}
-
-#[component]
-fn Fresh(secret: String) -> impl IntoView {
-    view! {
-        <section class="note good" aria-labelledby="new-secret">
-            <h2 id="new-secret">"The signing secret"</h2>
-            <p>"It is shown this once. Give it to the system that is told, which checks signatures with it."</p>
-            <p><code class="key" id="secret">{secret}</code></p>
-        </section>
-    }
 }
 
 #[component]
@@ -102,8 +87,8 @@ fn State(notification: NotificationView) -> impl IntoView {
     let NotificationView { disabled_at, disabled_reason, url, created_by, created_at, .. } = notification;
     view! {
         {disabled_at.map(|at| view! {
-            <section class="note caution">
-                <h2>"Nothing is sent"</h2>
+            <section class="note caution" aria-labelledby="switched-off">
+                <h2 id="switched-off">"Nothing is sent"</h2>
                 <p>
                     "Since " <When at/> ": " {disabled_reason.unwrap_or_default()}
                     ". What happens meanwhile is not told later. Mend the address or the other system, then switch it on \
@@ -128,20 +113,7 @@ fn Sent(path: String, deliveries: Page<(NotificationDeliveryView, String)>, off:
     let rows = results.into_iter().map(|(delivery, key)| view! { <Row path=path.clone() delivery key off/> });
     let rows = rows.collect_view();
     view! {
-        <div class="table" role="region" aria-labelledby="sent" tabindex="0">
-            <table>
-                <thead>
-                    <tr>
-                        <th scope="col">"Happened"</th>
-                        <th scope="col">"What"</th>
-                        <th scope="col">"State"</th>
-                        <th scope="col">"Tries"</th>
-                        <th scope="col">"Again"</th>
-                    </tr>
-                </thead>
-                <tbody>{rows}</tbody>
-            </table>
-        </div>
+        <Table name="What was sent" columns=&["Happened", "What", "State", "Tries", "Again"]>{rows}</Table>
         <Pager total at_least=total_is.is_some() what="notifications" path next/>
     }
     .into_any()
@@ -190,10 +162,10 @@ fn Row(path: String, delivery: NotificationDeliveryView, key: String, off: bool)
             </td>
             <td>
                 {(!off).then(|| view! {
-                    <form method="post" action=format!("{path}/deliveries/{id}/resend")>
-                        <input type="hidden" name="request_id" value=key/>
-                        <button type="submit" aria-label=format!("Send {id} again")>"Send again"</button>
-                    </form>
+                    <Step
+                        action=format!("{path}/deliveries/{id}/resend") key text="Send again"
+                        name=format!("Send {id} again")
+                    />
                 })}
             </td>
         </tr>

@@ -152,7 +152,12 @@ impl Portal {
     pub async fn notifications(&self, caller: &Caller, team: &str) -> Result<Vec<NotificationView>> {
         let told = self.0.told(caller, team).await?;
         told.must()?;
-        Ok(self.0.store.notifications(&told.team).await?)
+        let mut all = self.0.store.notifications(&told.team).await?;
+        let now = self.0.clock.now();
+        for one in &mut all {
+            one.old_secret_until = one.old_secret_until.filter(|until| *until > now);
+        }
+        Ok(all)
     }
 
     /// One of them.
@@ -160,7 +165,9 @@ impl Portal {
         let told = self.0.told(caller, team).await?;
         told.must()?;
         let found = self.0.store.notification(&told.team, known(id)?).await?;
-        found.map(|(view, _)| view).ok_or_else(Error::not_found)
+        let (view, _) = found.ok_or_else(Error::not_found)?;
+        let old_secret_until = view.old_secret_until.filter(|until| *until > self.0.clock.now());
+        Ok(NotificationView { old_secret_until, ..view })
     }
 
     /// What was and is to be sent there, newest first.

@@ -3,7 +3,8 @@
 
 use super::{
     Posted,
-    order::{Opener, key_of, lead_on, opener, take_fresh_id, unfit},
+    login_between::{Opener, opener},
+    order::{key_of, lead_on, take_fresh_id, typed, unfit},
 };
 use crate::http::{answer::counted, path::PathOf, problem::Result, state::AppState};
 use app::forms::subject::{Deed, ETAG, Standing, Subject};
@@ -56,8 +57,9 @@ enum Wish {
 
 async fn send(state: &AppState, target: Target, wish: &Wish, mut posted: Posted) -> Result<Response> {
     let key = key_of(&posted);
-    let seen = async |caller: &Caller| subject(state, caller, &target, wish, &key).await.ok();
-    let caller = match opener(state, &posted, seen).await? {
+    let kept =
+        async |owner: &Caller| typed(&posted, subject(state, owner, &target, wish, &key).await.ok().as_ref());
+    let caller = match opener(state, &posted, kept).await? {
         Opener::Here(caller) => caller,
         Opener::Elsewhere(page) => return Ok(page),
     };

@@ -1,19 +1,14 @@
 //! Coming in and going out: login, logout, and the first administrator.
 
-use super::{Posted, see_other};
+use super::{Posted, login_between, see_other};
 use crate::http::{
-    forms::order,
-    pages::{self, Context},
+    pages::Context,
     problem::{Refusal, Result, status},
     sessions,
     state::AppState,
 };
 use app::{address, context::EntryState};
-use axum::{
-    extract::State,
-    http::header,
-    response::{IntoResponse, Response},
-};
+use axum::{extract::State, response::Response};
 use portal::service::SetUp;
 use uuid::Uuid;
 
@@ -27,7 +22,7 @@ pub(super) async fn log_in(State(state): State<AppState>, posted: Posted) -> Res
     };
     sessions::log_in(&state, &posted.session, &caller).await?;
     if let Some(sealed) = sealed
-        && let Some(path) = order::brought_back(&state, &posted.session, &caller, &sealed).await?
+        && let Some(path) = login_between::brought_back(&state, &posted.session, &caller, &sealed).await?
     {
         return Ok(see_other(&path));
     }
@@ -79,12 +74,5 @@ async fn refused(
         ..EntryState::default()
     };
     let context = Context { entry: Some(entry), ..Context::default() };
-    let mut page = pages::render(state, posted.visitor.clone(), &posted.address, context, status).await;
-    let told = refusal.into_response();
-    for name in [header::RETRY_AFTER, header::WWW_AUTHENTICATE] {
-        if let Some(value) = told.headers().get(&name) {
-            page.headers_mut().insert(name, value.clone());
-        }
-    }
-    page
+    login_between::told_along(login_between::again(state, posted, context, status).await, refusal)
 }

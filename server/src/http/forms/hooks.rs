@@ -1,49 +1,42 @@
 //! The forms about a team's hooks: make and edit one, change its secret, test it, remove it.
 
 use super::{
-    Posted, log_in_first, see_other,
-    steps::{body, notice, step},
+    Posted,
+    login_between::{self, Opener, opener, refused, send},
+    see_other,
+    steps::{body, made, notice, secret_once, step},
 };
 use crate::http::{
-    answer::counted,
-    pages::{self, Context},
+    pages::Context,
     path::PathOf,
-    problem::{Refusal, Result, status},
+    problem::{Refusal, Result},
     sessions,
     state::AppState,
 };
 use app::{
-    context::{Flash, HookForm},
-    forms::hook,
+    context::FormState,
+    forms::{
+        hook::{self, PARAMETER},
+        outgoing::{Values, is_secret},
+    },
 };
 use axum::{extract::State, http::StatusCode, response::Response};
 use bytes::Bytes;
 use domain::{
-    hook::HookView,
     problem::{FieldError, ProblemKind},
     view::Object,
 };
 use portal::{Answered, Caller, Error, Portal, service::Tested};
 use serde_json::{Value, json};
 
-/// Shows the form again with what was typed.
-async fn again(
-    state: &AppState,
-    posted: &Posted,
-    caller: Caller,
-    mut form: HookForm,
-    status: StatusCode,
-) -> Response {
-    form.values.clone_from(&posted.fields);
-    form.values.remove(super::KEY);
-    posted.field(super::KEY).clone_into(&mut form.request_id);
-    let context = Context { hook: Some(form), ..Context::default() };
-    pages::render(state, Some(caller), &posted.address, context, status).await
-}
-
-async fn refused(state: &AppState, posted: &Posted, caller: Caller, refusal: Refusal) -> Response {
-    let form = HookForm { problem: Some(refusal.problem()), ..HookForm::default() };
-    again(state, posted, caller, form, status(refusal.0.kind)).await
+/// What was typed about a hook, without what its offering takes as a secret.
+fn open(state: &AppState, owner: &Caller, posted: &Posted) -> Values {
+    let offering = state.portal.offering(owner, posted.field("offering")).ok();
+    let secret =
+        |parameter: &str| offering.as_ref().is_none_or(|offering| is_secret(&offering.parameters, parameter));
+    let mut values = posted.typed();
+    values.retain(|field, _| !field.strip_prefix(PARAMETER).is_some_and(secret));
+    values
 }
 
 /// A field that cannot be read.
@@ -59,44 +52,27 @@ fn described(state: &AppState, caller: &Caller, posted: &Posted) -> Result<Objec
     hook::body(&posted.fields, &schema).map_err(unreadable)
 }
 
-/// The hook in an answer.
-fn shown(answered: &Answered) -> Option<HookView> {
-    serde_json::from_slice(&answered.answer.body).ok()
-}
-
-/// What the hook's page says of its secret.
-fn secret_once(answered: &Answered) -> Flash {
-    match shown(answered).and_then(|hook| hook.secret) {
-        Some(secret) => Flash { secret: Some(secret), ..Flash::default() },
-        None => {
-            notice("This was done before. The secret was shown once only; make a new one if you lost it.")
-        }
-    }
-}
-
 /// Makes a hook, whose page shows its secret once.
 pub(super) async fn create(
     State(state): State<AppState>,
     PathOf(team): PathOf<String>,
     mut posted: Posted,
 ) -> Result<Response> {
-    let Some(caller) = posted.visitor.take() else {
-        return Ok(log_in_first(&posted.address));
+    let caller = match opener(&state, &posted, async |owner| open(&state, owner, &posted)).await? {
+        Opener::Here(caller) => caller,
+        Opener::Elsewhere(page) => return Ok(page),
     };
     let body = match described(&state, &caller, &posted) {
         Ok(body) => Value::Object(body).to_string().into(),
-        Err(refusal) => return Ok(refused(&state, &posted, caller, refusal).await),
+        Err(refusal) => return Ok(refused(&state, &posted, refusal).await),
     };
     let arrival = std::mem::take(&mut posted.arrival);
-    let made = counted(&state, Box::pin(state.portal.create_hook(&caller, &team, arrival, body))).await;
-    let answered = match made {
-        Ok(answered) => answered,
-        Err(refusal) => return Ok(refused(&state, &posted, caller, refusal).await),
+    let lead = |answered: &Answered| {
+        let hooks = format!("/teams/{team}/hooks");
+        let page = made(answered).map_or_else(|| hooks.clone(), |made| format!("{hooks}/{}", made.id));
+        (page, secret_once(answered, "The hook is made. Send a test event to see what it would do."))
     };
-    let page = shown(&answered)
-        .map_or_else(|| format!("/teams/{team}/hooks"), |hook| format!("/teams/{team}/hooks/{}", hook.id));
-    sessions::keep(&state, &posted.session, &page, secret_once(&answered)).await?;
-    Ok(see_other(&page))
+    send(&state, &posted, state.portal.create_hook(&caller, &team, arrival, body), lead).await
 }
 
 /// Changes a hook.
@@ -105,12 +81,13 @@ pub(super) async fn change(
     PathOf((team, id)): PathOf<(String, String)>,
     mut posted: Posted,
 ) -> Result<Response> {
-    let Some(caller) = posted.visitor.take() else {
-        return Ok(log_in_first(&posted.address));
+    let caller = match opener(&state, &posted, async |owner| open(&state, owner, &posted)).await? {
+        Opener::Here(caller) => caller,
+        Opener::Elsewhere(page) => return Ok(page),
     };
     let mut body = match described(&state, &caller, &posted) {
         Ok(body) => body,
-        Err(refusal) => return Ok(refused(&state, &posted, caller, refusal).await),
+        Err(refusal) => return Ok(refused(&state, &posted, refusal).await),
     };
     // The form holds all of the hook, so what it leaves out goes.
     if let Ok(before) = state.portal.hook(&caller, &team, &id).await {
@@ -130,14 +107,8 @@ pub(super) async fn change(
         arrival.if_match = vec![format!("\"{}\"", posted.field("version")).into_bytes()];
     }
     let body = Value::Object(body).to_string().into();
-    let changed =
-        counted(&state, Box::pin(state.portal.change_hook(&caller, &team, &id, arrival, body))).await;
-    if let Err(refusal) = changed {
-        return Ok(refused(&state, &posted, caller, refusal).await);
-    }
-    let page = format!("/teams/{team}/hooks/{id}");
-    sessions::keep(&state, &posted.session, &page, notice("The hook is changed.")).await?;
-    Ok(see_other(&page))
+    let lead = |_: &Answered| (format!("/teams/{team}/hooks/{id}"), notice("The hook is changed."));
+    send(&state, &posted, state.portal.change_hook(&caller, &team, &id, arrival, body), lead).await
 }
 
 /// Gives a hook a new secret, which its page shows once.
@@ -151,7 +122,7 @@ pub(super) async fn rotate(
     let work = |portal: Portal, caller, arrival| async move {
         portal.rotate_hook(&caller, &team, &id, arrival, body).await
     };
-    step(&state, posted, &page, work, secret_once).await
+    step(&state, posted, &page, work, |answered| secret_once(answered, "The hook has a new secret.")).await
 }
 
 /// Ends a hook's old secret.
@@ -186,21 +157,24 @@ pub(super) async fn test(
     PathOf((team, id)): PathOf<(String, String)>,
     mut posted: Posted,
 ) -> Result<Response> {
-    let Some(caller) = posted.visitor.take() else {
-        return Ok(log_in_first(&posted.address));
+    let caller = match opener(&state, &posted, async |_| posted.typed()).await? {
+        Opener::Here(caller) => caller,
+        Opener::Elsewhere(page) => return Ok(page),
     };
     let send = posted.field("do") == "send";
     let body = match hook::test_body(&posted.fields, send) {
         Ok(body) => Value::Object(body).to_string().into(),
-        Err(why) => return Ok(refused(&state, &posted, caller, unreadable(why)).await),
+        Err(why) => return Ok(refused(&state, &posted, unreadable(why)).await),
     };
     let arrival = std::mem::take(&mut posted.arrival);
     let tested = Box::pin(state.portal.test_hook(&caller, &team, &id, arrival, body)).await;
     match tested {
-        Err(error) => Ok(refused(&state, &posted, caller, Refusal(error)).await),
+        Err(error) => Ok(refused(&state, &posted, Refusal(error)).await),
         Ok(Tested::Tried(trial)) => {
-            let form = HookForm { trial: Some(*trial), ..HookForm::default() };
-            Ok(again(&state, &posted, caller, form, StatusCode::OK).await)
+            let request_id = posted.field(super::KEY).to_owned();
+            let form = FormState { values: posted.typed(), request_id, ..FormState::default() };
+            let context = Context { form: Some(form), trial: Some(*trial), ..Context::default() };
+            Ok(login_between::again(&state, &posted, context, StatusCode::OK).await)
         }
         Ok(Tested::Sent(answered)) => {
             let page = format!("/teams/{team}/hooks/{id}");

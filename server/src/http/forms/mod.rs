@@ -4,6 +4,7 @@
 mod change;
 mod entry;
 mod hooks;
+mod login_between;
 mod notifications;
 mod order;
 mod steps;
@@ -31,6 +32,8 @@ use tower_sessions::Session;
 
 /// The hidden field that holds a form's ID, which is its key.
 const KEY: &str = "request_id";
+/// The hidden field that says who opened the form.
+const OWNER: &str = "sealed";
 
 /// The plain forms' addresses.
 pub(super) fn routes() -> Router<AppState> {
@@ -52,6 +55,7 @@ pub(super) fn routes() -> Router<AppState> {
         .route("/teams/{team}/hooks/{id}/remove", post(hooks::remove))
         .route("/teams/{team}/hooks/{id}/test", post(hooks::test))
         .route("/teams/{team}/notifications", post(notifications::create))
+        .route("/teams/{team}/notifications/{id}", post(notifications::change))
         .route("/teams/{team}/notifications/{id}/{step}", post(notifications::act))
         .route("/teams/{team}/notifications/{id}/deliveries/{delivery}/resend", post(notifications::resend))
         .route("/tokens", post(steps::create_token))
@@ -113,6 +117,12 @@ impl Posted {
     /// A field's value; empty where it was not sent.
     fn field(&self, name: &str) -> &str {
         self.fields.get(name).map(String::as_str).unwrap_or_default()
+    }
+
+    /// What was typed: every field that is not the form's own.
+    fn typed(&self) -> BTreeMap<String, String> {
+        let typed = self.fields.iter().filter(|(name, _)| !matches!(name.as_str(), KEY | OWNER));
+        typed.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     /// These fields, as far as they were sent.

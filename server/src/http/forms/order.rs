@@ -1,55 +1,36 @@
-//! The request form: typed by the offering's schema, sent through the guard, and never lost: not by a refusal, and not
-//! by a session that ended while it was filled in.
+//! The request form: typed by the offering's schema, sent through the guard, and never lost.
 
-use super::{KEY, Posted, log_in_first, see_other};
+use super::{
+    KEY, Posted,
+    login_between::{self, Opener, opener, told_along},
+    see_other,
+};
 use crate::http::{
     answer::counted,
-    hex,
-    pages::{self, Context},
+    pages::Context,
     path::PathOf,
     problem::{Refusal, Result, status},
-    sessions,
     state::AppState,
 };
 use app::{
-    context::{EntryState, FORM_OWNER, FormState},
+    context::FormState,
     forms::{
         outgoing::Values,
         subject::{BASE, CONFIRM, ETAG, Subject, confirmation},
     },
 };
-use axum::{
-    extract::State,
-    http::{StatusCode, header},
-    response::{IntoResponse, Response},
-};
+use axum::{extract::State, http::StatusCode, response::Response};
 use domain::{
-    id::PrincipalId,
     problem::{Problem, ProblemKind},
     view::Object,
 };
 use portal::{Answered, Caller};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tower_sessions::Session;
 
 /// The button that sends a form as a new request, under the fresh ID that is its value.
 const FRESH: &str = "fresh_id";
 /// The button that requests something although it looks like a duplicate of the request that is its value.
 const DUPLICATE: &str = "duplicate_of";
-/// The hidden field that says who opened the form.
-const OWNER: &str = "sealed";
-/// The longest form that waits behind a login, in bytes of what was typed.
-const LONGEST_WAITING: usize = 64 << 10;
-const BEHIND_LOGIN: &str = "form-behind-login";
-
-/// A form that waits behind a login, for the one who filled it in.
-#[derive(Serialize, Deserialize)]
-struct Waiting {
-    owner: PrincipalId,
-    path: String,
-    state: FormState,
-}
 
 /// Sends a filled form.
 pub(super) async fn send(
@@ -57,11 +38,11 @@ pub(super) async fn send(
     PathOf(id): PathOf<String>,
     mut posted: Posted,
 ) -> Result<Response> {
-    let caller = match opener(&state, &posted, async |caller| {
-        state.portal.offering(caller, &id).ok().map(Subject::create)
-    })
-    .await?
-    {
+    let kept = async |owner: &Caller| {
+        let subject = state.portal.offering(owner, &id).ok().map(Subject::create);
+        typed(&posted, subject.as_ref())
+    };
+    let caller = match opener(&state, &posted, kept).await? {
         Opener::Here(caller) => caller,
         Opener::Elsewhere(page) => return Ok(page),
     };
@@ -132,49 +113,8 @@ pub(super) async fn lead_on(
     }
 }
 
-/// Who sent a form.
-pub(super) enum Opener {
-    /// Who opened it, and is logged in.
-    Here(Caller),
-    /// Nobody who may send it; where that leads.
-    Elsewhere(Response),
-}
-
-/// Finds out who sent a form. Where the session is over the form goes along to the login; `subject` is asked for with the
-/// owner's eyes, to learn which fields are secret.
-pub(super) async fn opener(
-    state: &AppState,
-    posted: &Posted,
-    subject: impl AsyncFnOnce(&Caller) -> Option<Subject>,
-) -> Result<Opener> {
-    let owner = owner(state, posted.field(OWNER));
-    let Some(caller) = posted.visitor.clone() else {
-        let subject = match owner {
-            Some(owner) => match state.portal.caller(owner, posted.from).await {
-                Ok(caller) => subject(&caller).await,
-                Err(_) => None,
-            },
-            None => None,
-        };
-        return behind_login(state, posted, subject.as_ref(), owner).await.map(Opener::Elsewhere);
-    };
-    if owner.is_some_and(|owner| owner != caller.id) {
-        let notice = "This form was opened by somebody else, who has logged out since. Nothing was sent.";
-        let fresh = FormState { notice: Some(notice.into()), ..FormState::default() };
-        sessions::keep(state, &posted.session, posted.path(), fresh).await?;
-        return Ok(Opener::Elsewhere(see_other(posted.path())));
-    }
-    Ok(Opener::Here(caller))
-}
-
-/// Who opened the form.
-fn owner(state: &AppState, sealed: &str) -> Option<PrincipalId> {
-    let plain = state.portal.unseal(FORM_OWNER, &hex::decode(sealed)?)?;
-    uuid::Uuid::from_slice(&plain).ok().map(PrincipalId)
-}
-
 /// What was typed, without the form's own fields and without what is secret.
-fn typed(posted: &Posted, subject: Option<&Subject>) -> Values {
+pub(super) fn typed(posted: &Posted, subject: Option<&Subject>) -> Values {
     let own = ["team", "name", "labels", "correlation_id", ETAG, BASE, CONFIRM];
     let open = |field: &str| match (field.strip_prefix("p."), subject) {
         (Some(parameter), Some(subject)) => !subject.is_secret(parameter),
@@ -186,11 +126,8 @@ fn typed(posted: &Posted, subject: Option<&Subject>) -> Values {
 
 /// Shows the form again: the values stay, and so does the ID, unless it is over.
 async fn refused(state: &AppState, posted: &Posted, subject: &Subject, refusal: Refusal) -> Response {
-    let mut page = again(state, posted, subject, refusal.problem(), status(refusal.0.kind)).await;
-    if let Some(wait) = refusal.into_response().headers().get(header::RETRY_AFTER) {
-        page.headers_mut().insert(header::RETRY_AFTER, wait.clone());
-    }
-    page
+    let page = again(state, posted, subject, refusal.problem(), status(refusal.0.kind)).await;
+    told_along(page, refusal)
 }
 
 /// Shows the form again that cannot be sent as it is filled in.
@@ -215,60 +152,7 @@ async fn again(
     }
     let over = problem.slug() == ProblemKind::KeyExpired.slug();
     let request_id = if over { String::new() } else { posted.field(KEY).to_owned() };
-    let form =
-        FormState { values: typed(posted, Some(subject)), request_id, problem: Some(problem), notice: None };
-    let context = Context { form: Some(form), ..Context::default() };
-    pages::render(state, posted.visitor.clone(), &posted.address, context, status).await
-}
-
-/// The session is over: nothing runs. The form goes along to the login, sealed for who filled it in.
-async fn behind_login(
-    state: &AppState,
-    posted: &Posted,
-    subject: Option<&Subject>,
-    owner: Option<PrincipalId>,
-) -> Result<Response> {
-    let Some(owner) = owner else {
-        return Ok(log_in_first(posted.path()));
-    };
-    let notice =
-        "Your session has ended, and nothing was sent. Your form is kept; check it and send it once more.";
-    let form = FormState {
-        values: typed(posted, subject),
-        request_id: posted.field(KEY).to_owned(),
-        problem: None,
-        notice: Some(notice.into()),
-    };
-    let size: usize = form.values.iter().map(|(field, value)| field.len() + value.len()).sum();
-    let mut entry = EntryState::default();
-    entry.values.insert("next".into(), posted.path().to_owned());
-    if size > LONGEST_WAITING {
-        entry.notice =
-            Some("Your session has ended, and nothing was sent. The form was too long to be kept.".into());
-    } else {
-        let waiting = Waiting { owner, path: posted.path().to_owned(), state: form };
-        let plain = serde_json::to_vec(&waiting).map_err(|error| Refusal(portal::Error::internal(error)))?;
-        entry.sealed = Some(hex::encode(&state.portal.seal(BEHIND_LOGIN, &plain)?));
-        entry.notice =
-            Some("Your session has ended, and nothing was sent. Log in to find your form as it was.".into());
-    }
-    sessions::keep(state, &posted.session, "/login", entry).await?;
-    Ok(log_in_first(posted.path()))
-}
-
-/// Brings a form back that waited behind the login; where to. Another's form stays sealed.
-pub(super) async fn brought_back(
-    state: &AppState,
-    session: &Session,
-    caller: &Caller,
-    sealed: &str,
-) -> Result<Option<String>> {
-    let waiting = hex::decode(sealed)
-        .and_then(|sealed| state.portal.unseal(BEHIND_LOGIN, &sealed))
-        .and_then(|plain| serde_json::from_slice::<Waiting>(&plain).ok());
-    let Some(waiting) = waiting.filter(|waiting| waiting.owner == caller.id) else {
-        return Ok(None);
-    };
-    sessions::keep(state, session, &waiting.path, waiting.state).await?;
-    Ok(Some(waiting.path))
+    let values = typed(posted, Some(subject));
+    let form = FormState { values, request_id, problem: Some(problem), ..FormState::default() };
+    login_between::again(state, posted, Context { form: Some(form), ..Context::default() }, status).await
 }

@@ -7,6 +7,7 @@ use axum::{extract::State, response::Response};
 use bytes::Bytes;
 use domain::view::TokenView;
 use portal::{Answered, Caller, Portal, service::Arrival};
+use serde::Deserialize;
 use serde_json::json;
 use std::future::Future;
 
@@ -38,6 +39,28 @@ where
 /// A sentence for the next page.
 pub(super) fn notice(text: &str) -> Flash {
     Flash { notice: Some(text.to_owned()), ..Flash::default() }
+}
+
+/// What an answer shows of a thing with a secret.
+#[derive(Deserialize)]
+pub(super) struct Made {
+    /// Its ID.
+    pub(super) id: String,
+    /// Its secret, where it was made by this very call.
+    secret: Option<String>,
+}
+
+/// What an answer shows of a thing with a secret.
+pub(super) fn made(answered: &Answered) -> Option<Made> {
+    serde_json::from_slice(&answered.answer.body).ok()
+}
+
+/// The secret in an answer for the next page, and what is said there; a repeat has no secret.
+pub(super) fn secret_once(answered: &Answered, said: &str) -> Flash {
+    match made(answered).and_then(|made| made.secret) {
+        Some(secret) => Flash { secret: Some(secret), ..notice(said) },
+        None => notice("This was done before. The secret is shown once only; make a new one if you lost it."),
+    }
 }
 
 /// The page of the request whose step was posted, from the step's own address.
