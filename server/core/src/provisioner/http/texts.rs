@@ -1,9 +1,9 @@
-//! Templates and expressions of an offering: strict about what is missing, bounded in what they may cost, and without a
-//! value in their errors.
+//! Templates and expressions of an offering, of the calls that it makes as of the steps that it is made of: strict about
+//! what is missing, bounded in what they may cost, and without a value in their errors.
 
-use minijinja::{Environment, Error, UndefinedBehavior, Value as Known};
+use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value as Known, escape_formatter};
 use serde_json::Value;
-use std::fmt::Write;
+use std::{collections::HashSet, fmt::Write};
 
 /// How many steps of one template or expression are taken.
 const FUEL: u64 = 50_000;
@@ -11,7 +11,7 @@ const FUEL: u64 = 50_000;
 /// The engine, as an offering's texts need it.
 #[derive(Debug)]
 pub struct Texts {
-    /// Headers and bodies: whatever is missing is an error.
+    /// Headers, bodies and steps: whatever is missing is an error, and so is a null in a text.
     plain: Environment<'static>,
     /// Addresses: the same, and every value is written so that it stays one part of the address.
     addresses: Environment<'static>,
@@ -28,17 +28,20 @@ impl Default for Texts {
             engine.set_fuel(Some(FUEL));
             engine
         };
+        let mut plain = engine(UndefinedBehavior::Strict);
+        plain.set_formatter(|out, state, value| {
+            if value.is_none() {
+                return Err(ErrorKind::UndefinedError.into());
+            }
+            escape_formatter(out, state, value)
+        });
         let mut addresses = engine(UndefinedBehavior::Strict);
         addresses.set_formatter(|out, _, value| {
             let text = value.to_string();
             let written = if value.is_safe() { out.write_str(&text) } else { out.write_str(&encoded(&text)) };
             written.map_err(Error::from)
         });
-        Self {
-            plain: engine(UndefinedBehavior::Strict),
-            addresses,
-            answers: engine(UndefinedBehavior::Chainable),
-        }
+        Self { plain, addresses, answers: engine(UndefinedBehavior::Chainable) }
     }
 }
 
@@ -65,15 +68,38 @@ fn told(error: &Error) -> String {
     }
 }
 
+/// Says why a text cannot be read, before it has any values.
+fn unreadable(error: &Error) -> String {
+    match error.detail() {
+        Some(detail) => format!("{}: {detail}", told(error)),
+        None => told(error),
+    }
+}
+
 impl Texts {
     /// Whether a text is a template that can be read.
     pub fn check_template(&self, text: &str) -> Result<(), String> {
-        self.plain.template_from_named_str("text", text).map(|_| ()).map_err(|error| told(&error))
+        self.plain.template_from_named_str("text", text).map(|_| ()).map_err(|error| unreadable(&error))
     }
 
     /// Whether a text is an expression that can be read.
     pub fn check_expression(&self, text: &str) -> Result<(), String> {
-        self.answers.compile_expression(text).map(|_| ()).map_err(|error| told(&error))
+        self.answers.compile_expression(text).map(|_| ()).map_err(|error| unreadable(&error))
+    }
+
+    /// The variables that a text reads, each in steps with dots between; or why it cannot be read.
+    pub(crate) fn reads(&self, shape: &Shape) -> Result<HashSet<String>, String> {
+        let found = match shape {
+            Shape::Value(expression) => {
+                self.plain.compile_expression(expression).map(|compiled| compiled.undeclared_variables(true))
+            }
+            Shape::Text(template) => self
+                .plain
+                .template_from_named_str("text", template)
+                .map(|compiled| compiled.undeclared_variables(true)),
+            Shape::Plain(_) | Shape::List(_) | Shape::Map(_) => Ok(HashSet::new()),
+        };
+        found.map_err(|error| unreadable(&error))
     }
 
     /// A template with its values.
@@ -135,9 +161,10 @@ impl Shape {
         let inner = text.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
         match inner {
             Some(inner) if !inner.contains("{{") && !inner.contains("}}") => {
-                Self::Value(inner.trim().to_owned())
+                let inner = inner.strip_prefix('-').unwrap_or(inner);
+                Self::Value(inner.strip_suffix('-').unwrap_or(inner).trim().to_owned())
             }
-            _ if text.contains("{{") || text.contains("{%") => Self::Text(text.to_owned()),
+            _ if ["{{", "{%", "{#"].iter().any(|mark| text.contains(mark)) => Self::Text(text.to_owned()),
             _ => Self::Plain(text.into()),
         }
     }
@@ -146,8 +173,12 @@ impl Shape {
     pub(crate) fn filled(&self, texts: &Texts, known: &Known) -> Result<Value, String> {
         Ok(match self {
             Self::Plain(value) => value.clone(),
-            Self::Text(template) => texts.text(template, known)?.into(),
-            Self::Value(expression) => texts.needed(expression, known)?,
+            Self::Text(template) => {
+                texts.text(template, known).map_err(|why| format!("{template:?}: {why}"))?.into()
+            }
+            Self::Value(expression) => {
+                texts.needed(expression, known).map_err(|why| format!("{{{{ {expression} }}}}: {why}"))?
+            }
             Self::List(items) => {
                 Value::Array(items.iter().map(|item| item.filled(texts, known)).collect::<Result<_, _>>()?)
             }
