@@ -27,6 +27,7 @@ mod input;
 mod interrupted;
 mod lifecycle;
 mod lists;
+mod managed_forms;
 mod names;
 mod notifications;
 mod postgres;
