@@ -92,7 +92,9 @@ pub(super) async fn history(ground: Ground, seed: u64, fault: Fault) -> History 
         enough: AtomicBool::new(false),
         away: tokio::sync::Semaphore::new(2),
     });
-    let workers = (0..WORKERS).map(|who| tokio::spawn(Arc::clone(&shop).work(Dice(seed).of(200 + who))));
+    // What was begun is taken first, so only with many does anybody begin something while something is undone.
+    let hands = if fault == Fault::NameEarly { 4 * WORKERS } else { WORKERS };
+    let workers = (0..hands).map(|who| tokio::spawn(Arc::clone(&shop).work(Dice(seed).of(200 + who))));
     let workers: Vec<_> = workers.collect();
     let callers =
         (0..CALLERS).map(|who| tokio::spawn(Arc::clone(&field).call(Dice(seed).of(100 + who), who)));
