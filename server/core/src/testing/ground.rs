@@ -58,9 +58,10 @@ impl Ground {
     pub(crate) async fn execute(&self, statements: &str) {
         let statements = sqlx::raw_sql(AssertSqlSafe(statements.to_owned()));
         match self {
-            Self::Sqlite(_) => drop(statements.execute(&mut self.file().await).await.unwrap()),
-            Self::Postgres(_) => drop(statements.execute(&mut self.server().await).await.unwrap()),
+            Self::Sqlite(_) => statements.execute(&mut self.file().await).await.map(|_| ()),
+            Self::Postgres(_) => statements.execute(&mut self.server().await).await.map(|_| ()),
         }
+        .unwrap();
     }
 
     /// The one number that a query finds, if it finds any.
