@@ -106,6 +106,26 @@ test("Back after a success and Forward send nothing; sending again shows the one
   expect((await person.api.requests(person.team)).map((made) => made.id)).toEqual([request]);
 });
 
+test("without script Back leads to the form that was sent, and sending it again makes nothing new", { tag: "@plain" }, async ({ page, person }) => {
+  const form = await new Form(page, false).open();
+  await form.name.fill("one");
+  const id = await form.id();
+  await form.button.click();
+  const request = await form.arrives("one");
+  await page.goBack();
+  await form.ready();
+  expect(await form.id()).toBe(id);
+  await form.name.fill("one");
+  await form.button.click();
+  expect(await form.arrives("one")).toBe(request);
+  await page.goBack();
+  await form.ready();
+  await form.name.fill("two");
+  await form.button.click();
+  await expect(form.summary).toContainText("sent before, as something else");
+  expect((await person.api.requests(person.team)).map((made) => made.id)).toEqual([request]);
+});
+
 test("loading the result page again asks nothing and sends nothing", async ({ page, person, scripted }) => {
   const form = await new Form(page, scripted).open();
   await form.name.fill("one");

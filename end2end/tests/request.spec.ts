@@ -120,8 +120,10 @@ test("when nobody can tell, a person decides, and the name is free again", async
   const id = await made(person, "one", { behaviour: "cannot-tell" });
   await page.goto(`/requests/${id}`);
   await reaches(page, scripted, "unknown");
-  await expect(page.getByRole("heading", { name: "Somebody has to decide" })).toBeVisible();
+  const asked = page.getByRole("heading", { name: "Somebody has to decide" });
+  await expect(asked).toBeVisible();
   await page.getByRole("button", { name: "Abandon" }).click();
+  await expect(asked).toBeHidden();
   await reaches(page, scripted, "failed");
   const again = await made(person, "one", {});
   expect((await person.api.ended(again)).state).toBe("succeeded");

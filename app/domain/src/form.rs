@@ -113,7 +113,7 @@ fn kind(property: &Value) -> FieldKind {
     }
     let number = |keyword: &str| property.get(keyword).and_then(Value::as_f64);
     let count = |keyword: &str| property.get(keyword).and_then(Value::as_u64);
-    match property.get("type").and_then(Value::as_str) {
+    match one_type(property) {
         Some("string") => FieldKind::Text {
             min_length: count("minLength"),
             max_length: count("maxLength"),
@@ -129,6 +129,17 @@ fn kind(property: &Value) -> FieldKind {
             FieldKind::Lines
         }
         _ => FieldKind::Json,
+    }
+}
+
+/// The type of a value that is there: one that may also be null is left out for that.
+fn one_type(property: &Value) -> Option<&str> {
+    match property.get("type")? {
+        Value::Array(types) => {
+            let mut words = types.iter().filter_map(Value::as_str).filter(|word| *word != "null");
+            words.next().filter(|_| words.next().is_none())
+        }
+        word => word.as_str(),
     }
 }
 
@@ -163,9 +174,7 @@ pub fn typed(schema: &Value, sent: impl Fn(&str) -> Option<String>) -> Object {
             parameters.insert(field.name.clone(), value);
         }
     }
-    for field in fields.iter().filter(|field| hides(field, &fields, &parameters)).collect::<Vec<_>>() {
-        parameters.remove(&field.name);
-    }
+    remove_hidden(&fields, &mut parameters);
     parameters
 }
 
@@ -202,9 +211,7 @@ pub fn edited(
             None => after.remove(&field.name),
         };
     }
-    for field in fields.iter().filter(|field| hides(field, &fields, &after)).collect::<Vec<_>>() {
-        after.remove(&field.name);
-    }
+    remove_hidden(&fields, &mut after);
     after
 }
 
@@ -213,6 +220,21 @@ fn as_shown(kind: &FieldKind, text: &str) -> String {
     match kind {
         FieldKind::Lines | FieldKind::Json => text.replace("\r\n", "\n"),
         _ => text.replace(['\r', '\n'], ""),
+    }
+}
+
+/// Takes away what does not apply, and what does not apply without that.
+fn remove_hidden(fields: &[Field], parameters: &mut Object) {
+    loop {
+        let hidden =
+            |field: &&Field| parameters.contains_key(&field.name) && hides(field, fields, parameters);
+        let hidden: Vec<&Field> = fields.iter().filter(hidden).collect();
+        if hidden.is_empty() {
+            return;
+        }
+        for field in hidden {
+            parameters.remove(&field.name);
+        }
     }
 }
 
@@ -310,6 +332,35 @@ mod tests {
             json!({"count": "three", "public": false})
         );
         assert_eq!(typed_from(&[]), json!({"public": false}));
+    }
+
+    #[test]
+    fn what_hangs_on_a_hidden_field_is_hidden_too() {
+        let schema = json!({"properties": {
+            "depth": {"type": "integer", "x-visible-when": {"mode": "deep"}},
+            "kind": {"enum": ["plain", "archive"]},
+            "mode": {"enum": ["deep", "flat"], "x-visible-when": {"kind": "archive"}},
+        }});
+        let typed_as = |kind: &str| {
+            let kind = kind.to_owned();
+            Value::Object(typed(&schema, |name| match name {
+                "kind" => Some(kind.clone()),
+                "mode" => Some("deep".into()),
+                _ => Some("3".into()),
+            }))
+        };
+        assert_eq!(typed_as("plain"), json!({"kind": "plain"}));
+        assert_eq!(typed_as("archive"), json!({"kind": "archive", "mode": "deep", "depth": 3}));
+    }
+
+    #[test]
+    fn what_may_be_null_is_typed_like_what_may_not() {
+        let schema = json!({"properties": {
+            "note": {"type": ["string", "null"]}, "count": {"type": ["null", "integer"]}, "any": {"type": ["string", "integer"]},
+        }});
+        let typed = |text: &str| Value::Object(typed(&schema, |_| Some(text.to_owned())));
+        assert_eq!(typed("12"), json!({"note": "12", "count": 12, "any": 12}));
+        assert_eq!(typed(""), json!({}));
     }
 
     /// The parameters after a form that shows `before` was sent with these inputs changed.

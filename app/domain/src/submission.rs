@@ -43,6 +43,15 @@ pub enum SubmissionOutcome {
 pub struct UnknownWord(String);
 
 impl Channel {
+    /// Whether what arrives by it can answer a question. An event cannot, nor can a step of another request.
+    #[must_use]
+    pub fn can_answer(self) -> bool {
+        match self {
+            Self::Api | Self::Form => true,
+            Self::Hook | Self::Composite => false,
+        }
+    }
+
     /// The channel's word.
     #[must_use]
     pub fn as_str(self) -> &'static str {

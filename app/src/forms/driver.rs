@@ -68,33 +68,38 @@ impl Driver {
 
     /// The person pressed the button, or Enter.
     pub(crate) fn submit(self) {
-        self.read();
-        let values = self.values.get_untracked();
-        match self.opened.with_value(|opened| opened.subject.body(&values)) {
-            Ok(_) => self.dispatch(Event::Submit { now: browser::now() }),
-            Err(problem) => self.dispatch(Event::Unfit { problem }),
-        }
+        self.checked(Event::Submit { now: browser::now() });
     }
 
     /// The person chose to send the form as something new.
     pub(crate) fn submit_as_new(self) {
-        self.dispatch(Event::AsNew { id: browser::fresh_id(), now: browser::now() });
+        self.checked(Event::AsNew { id: browser::fresh_id(), now: browser::now() });
     }
 
     /// The person chose to request it although it looks like a duplicate.
     pub(crate) fn submit_anyway(self, reason: String) {
-        self.dispatch(Event::Anyway { reason, now: browser::now() });
+        self.checked(Event::Anyway { reason, now: browser::now() });
     }
 
     /// The person chose to send it although the resource has changed meanwhile.
     pub(crate) fn submit_on_top(self) {
-        self.dispatch(Event::OnTop { now: browser::now() });
+        self.checked(Event::OnTop { now: browser::now() });
     }
 
     /// Something was typed.
     pub(crate) fn typed(self) {
         self.read();
         self.keep();
+    }
+
+    /// Goes on with what was pressed, unless what is typed cannot be sent: then the fields say so.
+    fn checked(self, pressed: Event) {
+        self.read();
+        let values = self.values.get_untracked();
+        self.dispatch(match self.opened.with_value(|opened| opened.subject.body(&values)) {
+            Ok(_) => pressed,
+            Err(problem) => Event::Unfit { problem },
+        });
     }
 
     fn dispatch(self, event: Event) {

@@ -153,7 +153,14 @@ impl Subject {
         }
     }
 
-    /// The form's address, where it is also posted to without script.
+    /// Where the form is posted to without script: not to its own address, whose page a browser forgets once something is
+    /// posted there (RFC 9111, section 4.4), and with it, on the way back, the form's ID.
+    #[must_use]
+    pub fn target(&self) -> String {
+        format!("{}?send", self.path())
+    }
+
+    /// The form's address.
     #[must_use]
     pub fn path(&self) -> String {
         match (&self.on, &self.deed) {
@@ -387,6 +394,7 @@ mod tests {
         assert_eq!((call.method, call.body.as_deref()), (Method::Post, Some("{\"by\":2}")));
         assert_eq!(call.address, "/api/v1/teams/web/resources/vm/one/actions/grow");
         assert_eq!(subject.path(), "/teams/web/resources/vm/one/actions/grow");
+        assert_eq!(subject.target(), "/teams/web/resources/vm/one/actions/grow?send");
         assert_eq!(subject.field_of("/by").as_deref(), Some("p.by"));
     }
 }

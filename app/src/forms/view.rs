@@ -72,12 +72,12 @@ pub fn RequestForm(
         }
     });
     let label = label(&subject);
-    let path = subject.path();
+    let target = subject.target();
     let deletes = subject.deed == Deed::Delete;
 
     view! {
         <form
-            id="request-form" class="stack" method="post" action=path.clone()
+            id="request-form" class="stack" method="post" action=target
             node_ref=driver.form data-scripted=move || scripted.get().then_some("true") aria-busy=move || (!machine.read().is_ready()).then_some("true")
             on:input=move |_| driver.typed() on:change=move |_| driver.typed()
             on:submit=move |event| {

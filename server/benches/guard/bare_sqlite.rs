@@ -58,6 +58,7 @@ struct Rows<'c> {
     event: Statement<'c>,
     submission: Statement<'c>,
     audit: Statement<'c>,
+    sought: Statement<'c>,
 }
 
 impl<'c> Rows<'c> {
@@ -91,6 +92,7 @@ impl<'c> Rows<'c> {
                 "INSERT INTO audit (at, actor, channel, act, team, target)
                  VALUES (?1, 'bench', 'api', 'request_create', 'bench', ?2)",
             ),
+            sought: prepare("INSERT INTO sought (request, text, terms) VALUES (?1, ?2, ?3)"),
         }
     }
 
@@ -113,5 +115,10 @@ impl<'c> Rows<'c> {
         self.event.execute(params![request, at, r#"{"kind":"state","state":"queued"}"#]).unwrap();
         self.submission.execute(params![submission, principal, key, request, correlation, at]).unwrap();
         self.audit.execute(params![at, format!("fast/{name}")]).unwrap();
+        let (words, terms) = (
+            format!("\n{name}\n{correlation}\nbench\n{key}\n1\nsmall\n"),
+            format!(" {} {} ", "70".repeat(8), "70".repeat(11)),
+        );
+        self.sought.execute(params![request, words, terms]).unwrap();
     }
 }

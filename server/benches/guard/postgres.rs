@@ -62,9 +62,9 @@ fn program() -> PathBuf {
     versions.pop().unwrap().1
 }
 
-/// One transaction with the seven rows of each submission.
+/// One transaction with the eight rows of each submission.
 fn statements(each: u32) -> String {
-    const ROWS: [&str; 7] = [
+    const ROWS: [&str; 8] = [
         "claim (team, principal, key, fingerprint, body_hash, key_version, schema_digest, request, answer_kind, location,
                 body, claimed_at)
          SELECT 'bench', uuid(0), 'key-' || n, digest, digest, 1, repeat('0', 64), uuid(n), 'accepted',
@@ -83,6 +83,9 @@ fn statements(each: u32) -> String {
                 uuid(n)::text, '{}', n",
         "audit (at, actor, channel, act, team, target)
          SELECT n, 'bench', 'api', 'request_create', 'bench', 'fast/b-' || n",
+        "sought (request, text, terms)
+         SELECT uuid(n), E'\\nb-' || n || E'\\n' || uuid(n) || E'\\nbench\\nkey-' || n || E'\\n1\\nsmall\\n',
+                ' ' || repeat('70', 8) || ' ' || repeat('70', 11) || ' '",
     ];
     let mut script = String::from("\\set from random(1, 1000000000000000000)\nBEGIN;\n");
     for rows in ROWS {

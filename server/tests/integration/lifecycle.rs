@@ -191,3 +191,40 @@ async fn the_catalog_shows_what_can_be_asked_for() {
     let guard = world.nobody().get("/guard").await.is(200).json();
     assert_eq!((&guard["retention_seconds"], &guard["key"]["max_length"]), (&json!(604_800), &json!(255)));
 }
+
+/// How many of a server's children live: the guards of its programs.
+fn programs_of(server: u32) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let stats = processes.filter_map(|process| std::fs::read_to_string(process.path().join("stat")).ok());
+    // A process number, the program's name in brackets, the state, the parent.
+    stats
+        .filter_map(|stat| {
+            let (_, rest) = stat.rsplit_once(") ")?;
+            let mut words = rest.split(' ');
+            let (state, parent) = (words.next()?, words.next()?.parse::<u32>().ok()?);
+            (parent == server && state != "Z").then_some(())
+        })
+        .count()
+}
+
+fn signal(server: u32, signal: &str) {
+    assert!(
+        std::process::Command::new("kill").args([signal, &server.to_string()]).status().unwrap().success()
+    );
+}
+
+#[tokio::test]
+async fn the_program_of_a_server_that_stands_still_does_not_run_past_its_lease() {
+    let world = World::with(&[("KEYTURN_LEASE", "4s")]);
+    let id = world.ann.made(&vm("one", json!({ "seconds": 600 }))).await;
+    let server = world.server.pid();
+    eventually("the program begins", async || (programs_of(server) > 0).then_some(())).await;
+    signal(server, "-STOP");
+    eventually("the program ends", async || (programs_of(server) == 0).then_some(())).await;
+    signal(server, "-CONT");
+    eventually("it is taken up again", async || (programs_of(server) > 0).then_some(())).await;
+    let state = world.ann.get(&format!("/requests/{id}")).await.is(200).json()["state"].clone();
+    assert_eq!(state, "running");
+    world.ann.act(&format!("/requests/{id}/cancel"), "stop").await;
+    assert_eq!(world.ann.ended(&id).await["state"], "canceled");
+}

@@ -1,8 +1,9 @@
 //! The guard process: stands between the server and an offering's program, so that no program outlives its server.
 //!
-//! Its standard input is a pipe from the server: first the job, one line of JSON, then nothing for as long as the
-//! server wants the program to run. When the pipe closes (the server let go, or died by whatever signal) the guard ends
-//! the program's whole process group. It is a process of its own because only a living process can do that: a killed
+//! Its standard input is a pipe from the server: the job, one line of JSON, and lines with a number: for how many
+//! milliseconds from now the server surely holds the run. When the pipe closes (the server let go, or died by whatever
+//! signal), or when that time is over without another such line (the server lives, but was stopped or hangs), the guard
+//! ends the program's whole process group. It is a process of its own because only a living process can do that: a killed
 //! server cannot, and what could be arranged inside the program's process needs `unsafe`.
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
@@ -11,9 +12,9 @@ use std::{
     io::{self, BufRead, Read, Write},
     os::unix::process::{CommandExt, ExitStatusExt},
     process::{Command, ExitCode, ExitStatus, Stdio},
-    sync::mpsc,
+    sync::mpsc::{self, RecvTimeoutError},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// How long a program may take to end after SIGTERM before SIGKILL follows.
@@ -28,15 +29,30 @@ const NOT_STARTED_NOW: u8 = 75;
 /// Exit code: the program cannot be started (what a POSIX shell answers).
 const NOT_STARTABLE: u8 = 126;
 
+/// Exit code: the program was ended since another may hold the run by now; what it did has to be looked at. What a
+/// program itself says by it means the same.
+const CANNOT_TELL: u8 = 3;
+
 enum Event {
     Job(Vec<u8>),
+    /// For how long from now the server holds the run.
+    Held(Duration),
     ServerGone,
     ProgramEnded,
 }
 
+/// Why a program comes to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    ItsOwn,
+    ServerGone,
+    HoldOver,
+}
+
 /// The body of `keyturn exec-guard -- PROGRAM ARGUMENT…`.
 ///
-/// Exits with the program's own code, or with 128 plus the number of the signal that ended it.
+/// Exits with the program's own code, or with 128 plus the number of the signal that ended it; with 3 where the server's
+/// time was over.
 #[must_use]
 pub fn main(program_and_args: Vec<OsString>) -> ExitCode {
     ExitCode::from(guard(program_and_args.into_iter()))
@@ -63,8 +79,13 @@ fn guard(mut arguments: impl Iterator<Item = OsString>) -> u8 {
     let (events, happens) = mpsc::channel();
     let of_server = events.clone();
     thread::spawn(move || watch_server(&of_server));
-    let Ok(Event::Job(job)) = happens.recv() else {
-        return NOT_STARTED_NOW;
+    let mut until = None;
+    let job = loop {
+        match happens.recv() {
+            Ok(Event::Held(time)) => until = Some(Instant::now() + time),
+            Ok(Event::Job(job)) => break job,
+            _ => return NOT_STARTED_NOW,
+        }
     };
 
     let started = Command::new(program).args(arguments).stdin(Stdio::piped()).process_group(0).spawn();
@@ -91,14 +112,20 @@ fn guard(mut arguments: impl Iterator<Item = OsString>) -> u8 {
         events.send(Event::ProgramEnded)
     });
 
-    if !matches!(happens.recv(), Ok(Event::ProgramEnded)) {
+    let reason = reason_to_end(&happens, until);
+    if reason != Reason::ItsOwn {
         signal_group(group, Signal::TERM);
+        let killed_at = Instant::now() + GRACE;
+        let next = || happens.recv_timeout(killed_at.saturating_duration_since(Instant::now()));
         // Whether it ended by itself or not, the end below is the same.
-        let _ = happens.recv_timeout(GRACE);
+        while !matches!(next(), Ok(Event::ProgramEnded) | Err(_)) {}
     }
     signal_group(group, Signal::KILL);
     let status = child.wait();
     end_orphans();
+    if reason == Reason::HoldOver {
+        return CANNOT_TELL;
+    }
     match status {
         Ok(status) => code_of(status),
         Err(error) => {
@@ -108,16 +135,41 @@ fn guard(mut arguments: impl Iterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Reads the job, then waits for the pipe's end.
+/// Waits for a reason to end the program.
+fn reason_to_end(happens: &mpsc::Receiver<Event>, mut until: Option<Instant>) -> Reason {
+    loop {
+        let next = match until {
+            Some(until) => happens.recv_timeout(until.saturating_duration_since(Instant::now())),
+            None => happens.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match next {
+            Ok(Event::Held(time)) => until = Some(Instant::now() + time),
+            Ok(Event::ProgramEnded) => return Reason::ItsOwn,
+            Err(RecvTimeoutError::Timeout) => return Reason::HoldOver,
+            Ok(Event::Job(_) | Event::ServerGone) | Err(RecvTimeoutError::Disconnected) => {
+                return Reason::ServerGone;
+            }
+        }
+    }
+}
+
+/// Passes on what the server says, until the pipe's end; an error is as good an end as the end itself.
 fn watch_server(events: &mpsc::Sender<Event>) {
     let mut input = io::stdin().lock();
-    let mut job = Vec::new();
-    let read = input.by_ref().take(MAX_JOB).read_until(b'\n', &mut job);
-    if read.is_ok() && job.ends_with(b"\n") && events.send(Event::Job(job)).is_ok() {
-        // Nothing more is expected; an error is as good an end as the end itself.
-        let _ = io::copy(&mut input, &mut io::sink());
+    loop {
+        let mut line = Vec::new();
+        let read = input.by_ref().take(MAX_JOB).read_until(b'\n', &mut line);
+        if read.is_err() || !line.ends_with(b"\n") || events.send(said(line)).is_err() {
+            break;
+        }
     }
     let _ = events.send(Event::ServerGone);
+}
+
+/// What a line says.
+fn said(line: Vec<u8>) -> Event {
+    let number = std::str::from_utf8(&line).ok().and_then(|text| text.trim_end().parse().ok());
+    number.map_or(Event::Job(line), |millis| Event::Held(Duration::from_millis(millis)))
 }
 
 /// Replaces the default action of the usual signals, for as long as the process lives.
@@ -274,6 +326,23 @@ mod tests {
             assert!(ended(id), "{id} lives");
         }
         assert_eq!(guard.wait().unwrap().code(), Some(137));
+    }
+
+    #[test]
+    fn when_the_server_no_longer_says_that_it_holds_the_run_the_program_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = "sleep 600 & echo $! >child; wait";
+        let (mut guard, mut pipe) = guarded(folder.path(), program);
+        pipe.write_all(b"600000\n{}\n").unwrap();
+        let child = appears(&folder.path().join("child"));
+        pipe.write_all(b"1\n").unwrap();
+        // The pipe stays open all the while.
+        assert_eq!(guard.wait().unwrap().code(), Some(i32::from(CANNOT_TELL)));
+        assert!(ended(&child));
+        // What is said last counts.
+        let (mut guard, mut pipe) = guarded(folder.path(), "sleep 1; exit 0");
+        pipe.write_all(b"200\n600000\n{}\n").unwrap();
+        assert_eq!(guard.wait().unwrap().code(), Some(0));
     }
 
     #[test]

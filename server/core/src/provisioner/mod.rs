@@ -16,7 +16,10 @@ use std::{
     sync::{Mutex, PoisonError},
     time::Duration,
 };
-use tokio::sync::mpsc;
+use tokio::{
+    sync::{mpsc, watch},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
 /// One job: everything a provisioner may know.
@@ -110,6 +113,8 @@ pub struct Begun {
 pub struct Context {
     /// Fires when the work must stop: canceled, or the lease is about to end.
     pub stop: CancellationToken,
+    /// Until when the run is surely held, for who must not go on when this server itself stands still.
+    pub held: Option<watch::Receiver<Instant>>,
     /// Takes log lines as they come; bounded, so a program that writes faster than they can be kept waits.
     pub log: mpsc::Sender<String>,
     /// Makes calls to the outside, for who works there.
@@ -123,7 +128,7 @@ impl Context {
     /// What every provisioner needs.
     #[must_use]
     pub fn new(stop: CancellationToken, log: mpsc::Sender<String>) -> Self {
-        Self { stop, log, outbound: None, begun: None, noted: Mutex::default() }
+        Self { stop, held: None, log, outbound: None, begun: None, noted: Mutex::default() }
     }
 
     /// What was noted of the work elsewhere.

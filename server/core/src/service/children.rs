@@ -6,17 +6,20 @@
 use super::{Inner, create::Sent as Create, lineage::Lineage};
 use crate::{
     Answered, Caller, Credential, Error, Result, guard,
-    store::{Effect, Hold, NewChange, Plan, Scope, StepRequest, StoredRequest, StoredResource, Submission},
+    store::{
+        Arrived, Effect, Hold, NewChange, Plan, Scope, StepRequest, StoredRequest, StoredResource, Submission,
+    },
 };
 use domain::{
     action::{self, Kind},
     command::{Command, Operation},
     etag::IfMatch,
-    id::{RequestId, ResourceId},
+    id::{PrincipalId, RequestId, ResourceId},
     key::SubmissionKey,
     name::Name,
     role::{PortalRole, TeamRole},
     submission::Channel,
+    time::Moment,
 };
 use serde_json::{Value, json};
 use std::{pin::Pin, sync::Arc};
@@ -79,11 +82,19 @@ impl Asking<'_> {
         }
     }
 
-    /// The scope of the key of a step; `more` where it is not the step's first.
+    /// The scope of the key of a step; `more` where it is not the step's first. The key belongs to the parent, not to who
+    /// asked for that, so nothing that this person sends under the same letters is taken for the step.
     fn scope(&self, step: &str, more: &str) -> Result<Scope> {
         let key = format!("{}/{step}{more}", self.parent.view.id);
         let key = SubmissionKey::parse_only([key.as_bytes()])?;
-        Ok(Scope { team: self.parent.view.team.to_string(), principal: self.parent.principal, key })
+        let parent = &self.parent.view;
+        Ok(Scope { team: parent.team.to_string(), principal: PrincipalId(parent.id.0), key })
+    }
+
+    /// What is written down of an arrival with a key of a step.
+    fn arrived(&self, caller: &Caller, scope: Scope, operation: Operation, now: Moment) -> Arrived {
+        let arrived = self.portal.arrived(caller, &scope.team, scope.key.clone(), operation, now);
+        Arrived { scope, ..arrived }
     }
 
     /// Whether something was asked for with this key, and the request that it led to.
@@ -107,7 +118,7 @@ impl Asking<'_> {
         let sent = Create::read(body.to_string().as_bytes(), Vec::new())?;
         let (caller, scope) = (self.caller(), self.scope(step, more)?);
         let team = &self.parent.view.team;
-        let arrived = self.portal.arrived(&caller, team.as_str(), scope.key, Operation::Create, now);
+        let arrived = self.arrived(&caller, scope, Operation::Create, now);
         self.portal.create(&caller, team, arrived, &sent, (now, self.hold), &mut false).await
     }
 
@@ -132,7 +143,7 @@ impl Asking<'_> {
     ) -> Result<()> {
         let scope = self.scope(step, more)?;
         let now = self.portal.clock.now();
-        let arrived = self.portal.arrived(&self.caller(), &scope.team, scope.key, operation, now);
+        let arrived = self.arrived(&self.caller(), scope, operation, now);
         let command = Command::on(operation, target.to_string(), serde_json::Map::new());
         let hashed = json!({ "operation": operation.as_str(), "target": target, "body": {} });
         let meaning = guard::meaning(&self.portal.keys, &command, &hashed);
@@ -152,7 +163,7 @@ impl Asking<'_> {
         };
         let lineage = Lineage::of(&command, Some(self.parent))?;
         let caller = self.caller();
-        let mut arrived = self.portal.arrived(&caller, &scope.team, scope.key, Operation::Delete, now);
+        let mut arrived = self.arrived(&caller, scope, Operation::Delete, now);
         arrived.correlation_id.clone_from(&lineage.correlation_id);
         arrived.labels = serde_json::to_string(&lineage.labels).map_err(Error::internal)?;
         let (catalog, id) = (Arc::clone(&self.portal.catalog), view.id);

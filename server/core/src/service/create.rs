@@ -240,8 +240,6 @@ pub(super) fn parameter_hash(parameters: &Object) -> [u8; 32] {
 }
 
 /// How a create is told from an earlier one that may mean the same; nothing where its offering does not ask.
-///
-/// An event, or a step of another request, cannot answer a question.
 pub(super) fn second_look(
     offering: &Offering,
     command: &Command,
@@ -254,7 +252,7 @@ pub(super) fn second_look(
     Some(SecondLook {
         parameters: parameter_hash(&command.parameters),
         since: Moment::from_millis(now.millis().saturating_sub(window)),
-        askable: command.parent_id.is_none() && channel != Channel::Hook,
+        askable: channel.can_answer(),
         confirmed,
     })
 }

@@ -331,6 +331,7 @@ impl Attempt<'_> {
         let (log, lines) = mpsc::channel(LINES_WAITING);
         let writing = self.write_lines(lines);
         let mut context = Context::new(stop, log);
+        context.held = Some(self.lease.held.clone());
         self.equip(&mut context);
         let answer = ask(job, &context).await;
         // With it the log ends.

@@ -11,7 +11,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// The shortest time between two renewals that a change of the request brings about.
@@ -22,6 +22,8 @@ const AT_MOST_EVERY: Duration = Duration::from_millis(200);
 pub(super) struct Lease {
     /// Fires when the work must stop, for whatever reason.
     pub(super) stop: CancellationToken,
+    /// Until when the work may go on without another renewal.
+    pub(super) held: watch::Receiver<Instant>,
     lost: Arc<AtomicBool>,
     _renewing: DropGuard,
 }
@@ -35,10 +37,20 @@ impl Lease {
         // Listens before anything is begun, so that no cancellation falls between.
         let listener = portal.store.changes().listen();
         let over = CancellationToken::new();
-        let renewing =
-            Renewing { portal, hold, stop: stop.clone(), lost: Arc::clone(&lost), over: over.clone() };
-        tokio::spawn(renewing.run(taken, listener));
-        Self { stop, lost, _renewing: over.drop_guard() }
+        // A quarter of the lease is left for the program to be stopped in.
+        let safe = portal.settings.lease * 3 / 4;
+        let (until, held) = watch::channel(taken + safe);
+        let renewing = Renewing {
+            portal,
+            hold,
+            stop: stop.clone(),
+            safe,
+            until,
+            lost: Arc::clone(&lost),
+            over: over.clone(),
+        };
+        tokio::spawn(renewing.run(listener));
+        Self { stop, held, lost, _renewing: over.drop_guard() }
     }
 
     /// Whether another may hold the run by now.
@@ -51,17 +63,18 @@ struct Renewing {
     portal: Arc<Inner>,
     hold: Hold,
     stop: CancellationToken,
+    /// For how long after a renewal the work may go on.
+    safe: Duration,
+    until: watch::Sender<Instant>,
     lost: Arc<AtomicBool>,
     /// Fires when nobody works on the run any more. A renewal that is under way is not broken off by it.
     over: CancellationToken,
 }
 
 impl Renewing {
-    async fn run(self, taken: Instant, mut listener: Listener) {
+    async fn run(self, mut listener: Listener) {
         let lease = self.portal.settings.lease;
-        // A quarter of the lease is left for the program to be stopped in.
-        let safe = lease * 3 / 4;
-        let mut stop_at = taken + safe;
+        let mut stop_at = *self.until.borrow();
         // A third of the lease leaves room for more tries before the work has to stop.
         let mut wait = lease / 3;
         loop {
@@ -80,7 +93,8 @@ impl Renewing {
             // However long the database takes, the work does not go on past its lease.
             match tokio::time::timeout_at(stop_at, renewal).await {
                 Ok(Ok(Held::Yes(intent))) => {
-                    stop_at = begun + safe;
+                    stop_at = begun + self.safe;
+                    self.until.send_replace(stop_at);
                     wait = lease / 3;
                     if intent == Intent::Cancel {
                         self.stop.cancel();

@@ -30,6 +30,7 @@ use log::Masks;
 use serde_json::json;
 use std::{
     collections::BTreeSet,
+    convert::Infallible,
     io,
     path::{Path, PathBuf},
     process::Stdio,
@@ -38,7 +39,8 @@ use std::{
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWriteExt},
     process::{Child, ChildStdin, Command},
-    time::{sleep, timeout},
+    sync::watch,
+    time::{Instant, sleep, timeout},
 };
 
 /// How long the guard process may take to end the program after its pipe closed; past that it is killed itself.
@@ -117,8 +119,15 @@ impl Exec {
 
         let end = {
             let working = async {
+                let mut held = context.held.clone();
+                if let Some(held) = &mut held {
+                    tell_held(&mut pipe, held).await;
+                }
                 hand_over(&mut pipe, operation, job).await;
-                guard.wait().await
+                tokio::select! {
+                    status = guard.wait() => status,
+                    never = keep_telling(&mut pipe, held) => match never {},
+                }
             };
             tokio::pin!(working);
             let deadline = sleep(self.timeout);
@@ -187,6 +196,24 @@ async fn hand_over(pipe: &mut ChildStdin, operation: &str, job: &Job) {
         "outputs": job.outputs,
     });
     let _ = pipe.write_all(format!("{job}\n").as_bytes()).await;
+    let _ = pipe.flush().await;
+}
+
+/// Tells the guard for how long the run is held, each time that it is held longer.
+async fn keep_telling(pipe: &mut ChildStdin, held: Option<watch::Receiver<Instant>>) -> Infallible {
+    if let Some(mut held) = held {
+        while held.changed().await.is_ok() {
+            tell_held(pipe, &mut held).await;
+        }
+    }
+    std::future::pending().await
+}
+
+/// Tells the guard for how long from now the run is held. A guard that does not take it is at its end.
+async fn tell_held(pipe: &mut ChildStdin, held: &mut watch::Receiver<Instant>) {
+    let until = *held.borrow_and_update();
+    let left = until.saturating_duration_since(Instant::now()).as_millis();
+    let _ = pipe.write_all(format!("{left}\n").as_bytes()).await;
     let _ = pipe.flush().await;
 }
 

@@ -7,7 +7,6 @@ use domain::{
     name::Name,
     problem::ProblemKind,
     state::RequestState,
-    submission::Channel,
     time::Moment,
     view::{EarlierRequest, RequestView},
 };
@@ -145,7 +144,7 @@ impl Play {
         });
         if request.created_at >= self.from {
             self.judged += 1;
-            let askable = request.parent_id.is_none() && request.channel != Channel::Hook;
+            let askable = request.channel.can_answer();
             waiting.push_back(Waiting { request: request.into(), askable });
         }
         for pair in pairs {

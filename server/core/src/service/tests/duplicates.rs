@@ -117,11 +117,15 @@ async fn children_and_events_are_not_asked_but_marked() {
     clock.advance(LATER);
     let mut child = vm("two");
     child["parent_id"] = json!(one);
-    let two = house.send("child", &child).await.unwrap().request_id.unwrap();
+    // Who names a parent by itself can answer all the same.
+    assert_eq!(asked(&house.send("child", &child).await.unwrap_err()), "one");
+    let step = house.ann.clone().by(Channel::Composite);
+    let two = crate::testing::send(&house.portal, &step, "alpha", "step", &child.to_string()).await.unwrap();
     clock.advance(LATER);
     let hook = house.ann.clone().by(Channel::Hook);
     let text = vm("three").to_string();
     let three = crate::testing::send(&house.portal, &hook, "alpha", "event", &text).await.unwrap();
+    let two = two.request_id.unwrap();
     for (id, of) in [(two, one), (three.request_id.unwrap(), two)] {
         let duplicate = house.view(id).await.duplicate.unwrap();
         assert_eq!((duplicate.of.id, duplicate.reason), (of, None));

@@ -26,7 +26,8 @@ pub(in crate::store) fn clock(now: &str) -> String {
 /// Whether statements that change something may stand in another's WITH; SQLite has one for each table.
 pub(in crate::store) const CHANGES_STAND_IN_WITH: bool = false;
 
-/// The rows of a group of creates, out of a JSON array as parameter 1.
+/// The rows of a group of creates, out of a JSON array as parameter 1. As JSONB an element is parsed once; as text it
+/// would be for each of its members.
 pub(in crate::store) const CREATES: &str = "
     SELECT value ->> 'team' AS team, unhex(value ->> 'principal') AS principal, value ->> 'key' AS key,
            unhex(value ->> 'fingerprint') AS fingerprint, unhex(value ->> 'body_hash') AS body_hash,
@@ -42,13 +43,13 @@ pub(in crate::store) const CREATES: &str = "
            value ->> 'token_label' AS token_label, value ->> 'address' AS address,
            value ->> 'command' AS command, value ->> 'step' AS step, value ->> 'sought' AS sought,
            value ->> 'terms' AS terms
-      FROM json_each($1)";
+      FROM jsonb_each($1)";
 
 /// Scopes, out of a JSON array of `[team, principal, key]` or `[team, principal, key, count]` as parameter 1, and their
 /// places from 0.
 pub(in crate::store) const SCOPES: &str = "
     SELECT key AS place, value ->> 0 AS team, unhex(value ->> 1) AS principal, value ->> 2 AS key, value ->> 3 AS count
-      FROM json_each($1)";
+      FROM jsonb_each($1)";
 
 /// Digests, out of a JSON array of hexadecimal texts as parameter 1, and their places from 0.
 pub(in crate::store) const DIGESTS: &str = "SELECT key AS place, unhex(value) AS digest FROM json_each($1)";
@@ -60,7 +61,7 @@ pub(in crate::store) const ARRIVALS: &str = "
            value ->> 'outcome' AS outcome, value ->> 'problem' AS problem, value ->> 'channel' AS channel,
            value ->> 'sent_by' AS sent_by, value ->> 'token_label' AS token_label, value ->> 'address' AS address,
            value ->> 'correlation_id' AS correlation_id, value ->> 'labels' AS labels, value ->> 'at' AS at
-      FROM json_each($1)";
+      FROM jsonb_each($1)";
 
 /// The elements of a JSON array as parameter 1: their texts, and their places from 0.
 pub(in crate::store) const ELEMENTS: &str = "SELECT key AS place, value AS element FROM json_each($1)";

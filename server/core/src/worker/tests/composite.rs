@@ -405,3 +405,22 @@ async fn what_a_person_names_as_parent_is_no_step_of_it() {
     house.ended_as(delete, Succeeded).await;
     assert_eq!(fake.things(), 1, "it is not removed with the parent");
 }
+
+#[tokio::test]
+async fn what_a_person_sends_under_the_key_of_a_step_is_not_taken_for_the_step() {
+    let (house, fake) = at_work().await;
+    fake.behave("one-disk", Behaviour::SucceedAfter(Duration::from_millis(300)));
+    let id = house.pair("one").await;
+    let mut others = Vec::new();
+    for (name, parent) in [("other", None), ("another", Some(id))] {
+        let mut other = vm(name);
+        other["parent_id"] = json!(parent);
+        let with_key = format!("{id}/machine{}", if parent.is_some() { "/retry/1" } else { "" });
+        let sent = send(&house.portal, &house.ann, "alpha", &with_key, &other.to_string()).await.unwrap();
+        others.push(sent.request_id.unwrap());
+    }
+    let view = house.ended_as(id, Succeeded).await;
+    assert_eq!(view.outputs["address"], "one.alpha.test");
+    let machine = house.step(id, "machine").await;
+    assert!(!others.contains(&machine) && fake.applied(machine) == 1);
+}
