@@ -2,22 +2,9 @@
 import { logIn, test, type Person } from "../support/fixtures";
 import { Api, Portal } from "../support/portal";
 import { Form } from "../support/form";
+import { folder, shoot } from "./shoot";
 import type { Page } from "@playwright/test";
 import { join } from "node:path";
-
-const folder = process.env.SHOTS ?? "test-results/shots";
-
-async function shoot(page: Page, name: string, address?: string): Promise<void> {
-  if (address) await page.goto(address, { waitUntil: "networkidle" });
-  for (const colorScheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    for (const width of [1280, 390]) {
-      await page.setViewportSize({ width, height: 800 });
-      await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: true });
-    }
-  }
-  await page.setViewportSize({ width: 1280, height: 800 });
-}
 
 /** A resource, the forms about it, and the questions that they ask. */
 async function changes(page: Page, person: Person): Promise<void> {

@@ -1,6 +1,7 @@
 // Lists of requests: filters that live in the address, views that are saved, days of the reader's zone, and exports.
 import { expect, logIn, test, type Person } from "../support/fixtures";
 import type { Page } from "@playwright/test";
+import { readFileSync } from "node:fs";
 
 interface Made {
   name: string;
@@ -169,7 +170,74 @@ test("labels and the correlation ID of a request lead to all that have them", as
   await expect(names(page)).toHaveText(["web-blog"]);
 });
 
-for (const zone of ["Pacific/Kiritimati", "Pacific/Pago_Pago", "Australia/Eucla"]) {
+/** The records of a CSV file (RFC 4180). */
+function records(text: string): string[][] {
+  const all: string[][] = [[]];
+  for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
+    all.at(-1)!.push(quoted?.replaceAll('""', '"') ?? plain!);
+    if (end !== ",") all.push([]);
+  }
+  return all.slice(0, -1);
+}
+
+/** What a link to a file gives. */
+async function download(page: Page, name: string): Promise<string> {
+  const begun = page.waitForEvent("download");
+  await page.locator("#exports").getByRole("link", { name, exact: true }).click();
+  const file = await begun;
+  expect(file.suggestedFilename()).toBe(`requests.${name.toLowerCase()}`);
+  return readFileSync(await file.path(), "utf8");
+}
+
+test.describe("in India", () => {
+  test.use({ timezoneId: "Asia/Kolkata" });
+
+  test("an export holds what the list shows: all its pages, in its order, with its times", async ({ page, person, newPerson, scripted }) => {
+    const other = newPerson(person.team);
+    const note = 'a, "b"; c\r\nd 日本語';
+    await make(person, ...Array.from({ length: 27 }, (_, place) => ({ name: `web-${String(place).padStart(2, "0")}`, parameters: { note } })), { name: "store" });
+    await make(other, { name: "web-of-another" });
+    for (const [list, count] of [
+      ["/requests?q=WEB-&time=today", 27],
+      [`/teams/${person.team}/requests?q=WEB-&time=24h`, 28],
+    ] as const) {
+      await page.goto(list);
+      await expect(page.getByText(`${count} requests in all.`)).toBeVisible();
+      if (scripted) await expect(page.locator("#exports")).toContainText("CSV with times of Asia/Kolkata");
+      const shown: string[][] = [];
+      for (;;) {
+        for (const row of await page.locator("tbody tr").all()) {
+          shown.push([await row.locator("th a").innerText(), await row.locator("time").innerText()]);
+        }
+        const older = page.getByRole("link", { name: "Older" });
+        if ((await older.count()) === 0) break;
+        await older.click();
+        await expect(page.getByRole("link", { name: "Newest" })).toBeVisible();
+        if (scripted) await expect(page.locator("#exports")).toContainText("Asia/Kolkata");
+      }
+      expect(shown).toHaveLength(count);
+      // Asked for on the last page, of which it is not the last page that it holds.
+      const [head, ...rows] = records(await download(page, "CSV"));
+      const cell = (row: string[], column: string) => row[head!.indexOf(column)]!;
+      // A time as the page writes it: by the reader's clock, or in UTC where no script knows that.
+      const written = (time: string) => {
+        if (!scripted) return time.replace("T", " ").replace(/\.\d{3}Z$/, " UTC");
+        expect(time).toContain("+05:30");
+        return new Date(time).toLocaleString("en-GB", {
+          timeZone: "Asia/Kolkata", year: "numeric", month: "short", day: "numeric",
+          hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short",
+        });
+      };
+      expect(rows.map((row) => [cell(row, "name"), written(cell(row, "created_at"))])).toEqual(shown);
+      const parameters = rows.map((row) => JSON.parse(cell(row, "parameters")).note);
+      expect(parameters.filter((found) => found === note)).toHaveLength(27);
+      const lines = (await download(page, "NDJSON")).trim().split("\n").map((line) => JSON.parse(line));
+      expect(lines.map((line) => line.name)).toEqual(shown.map(([name]) => name));
+    }
+  });
+});
+
+for (const zone of ["Pacific/Kiritimati", "Pacific/Pago_Pago", "Asia/Kolkata", "Australia/Eucla"]) {
   test.describe(`in the zone ${zone}`, () => {
     test.use({ timezoneId: zone });
 

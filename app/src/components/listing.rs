@@ -14,9 +14,9 @@ pub fn Requests(
         view! {
             <tr>
                 <th scope="row"><a href=format!("/requests/{}", request.id)>{request.name.to_string()}</a></th>
+                <td><State state=request.state/></td>
                 <td>{request.offering.to_string()}</td>
                 <td>{request.team.to_string()}</td>
-                <td><State state=request.state/></td>
                 <td><When at=request.created_at/></td>
                 <td>{request.requested_by}</td>
             </tr>
@@ -29,9 +29,9 @@ pub fn Requests(
                 <thead>
                     <tr>
                         <th scope="col">"Name"</th>
+                        <th scope="col">"State"</th>
                         <th scope="col">"Offering"</th>
                         <th scope="col">"Team"</th>
-                        <th scope="col">"State"</th>
                         <th scope="col">"Requested"</th>
                         <th scope="col">"By"</th>
                     </tr>
@@ -87,8 +87,7 @@ pub fn Pager(
     /// The cursor of the next page.
     next: Option<String>,
 ) -> impl IntoView {
-    let count =
-        if at_least { format!("At least {total} {what}.") } else { format!("{total} {what} in all.") };
+    let count = counted(total, at_least, what);
     let next = next.map(|cursor| {
         let and = if filter.is_empty() { "" } else { "&" };
         format!("{path}?{filter}{and}cursor={}", crate::address::encode(&cursor))
@@ -101,6 +100,16 @@ pub fn Pager(
             {next.map(|next| view! { <a href=next>"Older"</a> })}
         </nav>
     }
+}
+
+/// How many there are, in words; of one, in the singular.
+fn counted(total: i64, at_least: bool, what: &str) -> String {
+    if at_least {
+        return format!("At least {total} {what}.");
+    }
+    let one = what.strip_suffix("ies").map(|stem| format!("{stem}y"));
+    let one = one.or_else(|| what.strip_suffix('s').map(str::to_owned)).filter(|_| total == 1);
+    format!("{total} {} in all.", one.as_deref().unwrap_or(what))
 }
 
 /// The ways between the lists of a team.
@@ -120,5 +129,23 @@ pub fn OfTeam(
                 <li><a href=all aria-current=requests.then_some("page")>"Requests"</a></li>
             </ul>
         </nav>
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn one_is_said_in_the_singular() {
+        for (total, what, text) in [
+            (0, "requests", "0 requests in all."),
+            (1, "requests", "1 request in all."),
+            (1, "deliveries", "1 delivery in all."),
+            (2, "deliveries", "2 deliveries in all."),
+        ] {
+            assert_eq!(counted(total, false, what), text);
+        }
+        assert_eq!(counted(10_000, true, "requests"), "At least 10000 requests.");
     }
 }

@@ -206,10 +206,13 @@ fn Sources(sources: Vec<Source>, more: u64) -> impl IntoView {
         let token = source.token.map(|token| view! { ", token " <code>{token}</code> });
         view! {
             <tr>
-                <th scope="row">{source.sent_by} {token}</th>
+                <th scope="row">
+                    {source.sent_by} {token}
+                    <br/>
+                    <span class="quiet">{rules(&source.rules)}</span>
+                </th>
                 <td>{door}</td>
                 <td class="number">{source.stopped}</td>
-                <td>{rules(&source.rules)}</td>
             </tr>
         }
     });
@@ -219,10 +222,9 @@ fn Sources(sources: Vec<Source>, more: u64) -> impl IntoView {
             <table>
                 <thead>
                     <tr>
-                        <th scope="col">"Who sent them"</th>
+                        <th scope="col">"Who sent them, and what answered"</th>
                         <th scope="col">"Through"</th>
                         <th scope="col" class="number">"Stopped"</th>
-                        <th scope="col">"What answered"</th>
                     </tr>
                 </thead>
                 <tbody>{rows}</tbody>
@@ -252,10 +254,13 @@ fn Rules(counts: DuplicatesView) -> impl IntoView {
         let count = counts.rules.get(rule.as_str()).copied().unwrap_or_default();
         view! {
             <tr>
-                <th scope="row">{rule.as_str()}</th>
+                <th scope="row">
+                    {rule.as_str()}
+                    <br/>
+                    <span class="quiet">{meaning(rule)}</span>
+                </th>
                 <td class="number">{count}</td>
                 <td>{if rule.stops() { "stopped" } else { "went through" }}</td>
-                <td>{meaning(rule)}</td>
             </tr>
         }
     });
@@ -265,10 +270,9 @@ fn Rules(counts: DuplicatesView) -> impl IntoView {
             <table>
                 <thead>
                     <tr>
-                        <th scope="col">"Rule"</th>
+                        <th scope="col">"Rule, and what it means"</th>
                         <th scope="col" class="number">"How many"</th>
                         <th scope="col">"Then"</th>
-                        <th scope="col">"What it means"</th>
                     </tr>
                 </thead>
                 <tbody>{rows}</tbody>

@@ -44,9 +44,9 @@ fn Rows(rows: Vec<Row>) -> impl IntoView {
                 <thead>
                     <tr>
                         <th scope="col">"Name"</th>
+                        <th scope="col">"State"</th>
                         <th scope="col">"Offering"</th>
                         <th scope="col">"Team"</th>
-                        <th scope="col">"State"</th>
                         <th scope="col">"Requested"</th>
                         <th scope="col">"By"</th>
                     </tr>
@@ -64,9 +64,9 @@ fn OneRow(row: Row) -> impl IntoView {
         <tbody class="with-more">
             <tr>
                 <th scope="row"><a href=format!("/requests/{}", request.id)>{request.name.to_string()}</a></th>
+                <td><State state=request.state/></td>
                 <td>{request.offering.to_string()}</td>
                 <td>{request.team.to_string()}</td>
-                <td><State state=request.state/></td>
                 <td><When at=request.created_at/></td>
                 <td>{request.requested_by} " by " {door(request.channel)}</td>
             </tr>

@@ -3,6 +3,7 @@
 
 use super::load_again;
 use crate::{
+    address::encode,
     components::{
         filters::{Conditions, FilterForm},
         listing::Pager,
@@ -125,24 +126,32 @@ fn Shown(kind: Kind, page: ListPage, query: String, path: String, team: Option<S
     }
 }
 
-/// Links to files of all that is found: by the API, whose lists are those of a team and of all.
+/// Links to files of all that is found, on whatever page: by the API, which reads the same list.
 #[component]
 fn Exports(path: String, exact: String) -> impl IntoView {
+    // The list of all, of one's own or of a team.
     let list = match path.as_str() {
-        "/requests" => return ().into_any(),
-        "/history" => "/api/v1/requests".to_owned(),
-        _ => format!("/api/v1{path}"),
+        "/requests" => "/api/v1/requests?mine=true&".to_owned(),
+        "/history" => "/api/v1/requests?".to_owned(),
+        _ => format!("/api/v1{path}?"),
     };
     let and = if exact.is_empty() { "" } else { "&" };
-    let file = |format: &str| format!("{list}?{exact}{and}format={format}");
+    let file = move |format: &str| format!("{list}{exact}{and}format={format}");
+    let json = file("ndjson");
+    // The file for people has the times that they see here; the one for programs has UTC, as the API.
+    let reader = reader_zone();
+    let csv = move || match reader.get() {
+        Some(zone) => format!("{}&zone={}", file("csv"), encode(&zone)),
+        None => file("csv"),
+    };
+    let zone = move || reader.get().unwrap_or_else(|| "UTC".into());
     view! {
-        <p>
-            "Export all of them: " <a href=file("csv") rel="external" download>"CSV"</a> " · "
-            <a href=file("ndjson") rel="external" download>"NDJSON"</a>
-            <span class="quiet">" Times in the files are UTC."</span>
+        <p id="exports">
+            "Export all of them: " <a href=csv rel="external" download>"CSV"</a>
+            <span class="quiet">" with times of " {zone}</span> ", "
+            <a href=json rel="external" download>"NDJSON"</a> <span class="quiet">" with times in UTC"</span> "."
         </p>
     }
-    .into_any()
 }
 
 /// Between which moments the days of a filter lie.

@@ -18,14 +18,14 @@ pub(crate) fn key(n: u64) -> String {
 /// aside.
 fn values(requests: u64) -> String {
     format!(
-        "CASE n % 40 WHEN 0 THEN 'bench' ELSE 'team-' || n % 40 END AS team, 'user-' || n % 500 AS requested_by,
+        "CASE n % 40 WHEN 0 THEN 'bench' ELSE 'team-' || (n % 40) END AS team, 'user-' || (n % 500) AS requested_by,
          CASE n % 5 WHEN 0 THEN 'form' WHEN 1 THEN 'hook' ELSE 'api' END AS channel,
          CASE n % 10 WHEN 3 THEN 'delete' ELSE 'create' END AS action,
-         CASE n % 100000 WHEN 7 THEN 'rare' ELSE 'off-' || n % 20 END AS offering, 'srv-' || n % 7 || '-' || n AS name,
-         '{{\"count\":' || n % 9 || ',\"description\":\"the ' || n * 31 % 100003 || ' of all\",\"size\":\"'
+         CASE n % 100000 WHEN 7 THEN 'rare' ELSE 'off-' || (n % 20) END AS offering, 'srv-' || (n % 7) || '-' || n AS name,
+         '{{\"count\":' || (n % 9) || ',\"description\":\"the ' || (n * 31 % 100003) || ' of all\",\"size\":\"'
              || CASE n % 3 WHEN 0 THEN 'small' ELSE 'large' END || '\"}}' AS parameters,
-         '{{\"env\":\"' || CASE n % 4 WHEN 0 THEN 'test' ELSE 'prod' END || '\",\"order\":\"ORD-' || n / 3 || '\"}}' AS labels,
-         CASE n % 3 WHEN 0 THEN 'payment-' || n / 30 ELSE 'alone-' || n END AS correlation_id,
+         '{{\"env\":\"' || CASE n % 4 WHEN 0 THEN 'test' ELSE 'prod' END || '\",\"order\":\"ORD-' || (n / 3) || '\"}}' AS labels,
+         CASE n % 3 WHEN 0 THEN 'payment-' || (n / 30) ELSE 'alone-' || n END AS correlation_id,
          CASE WHEN n > {requests} - 200 THEN 'queued' WHEN n % 50 = 1 THEN 'failed' WHEN n % 5000 = 2 THEN 'canceled'
               ELSE 'succeeded' END AS state,
          {BEGIN} + n * {STEP} AS at, CASE WHEN n > {requests} - 200 THEN NULL ELSE {BEGIN} + n * {STEP} + 60000 END AS ended"
@@ -40,9 +40,9 @@ const WORDS: &str = "'
 ' || key || '
 ' || correlation_id || '
 env:' || CASE n % 4 WHEN 0 THEN 'test' ELSE 'prod' END || '
-order:ord-' || n / 3 || '
-' || n % 9 || '
-the ' || n * 31 % 100003 || ' of all
+order:ord-' || (n / 3) || '
+' || (n % 9) || '
+the ' || (n * 31 % 100003) || ' of all
 ' || CASE n % 3 WHEN 0 THEN 'small' ELSE 'large' END || '
 '";
 
@@ -50,9 +50,9 @@ the ' || n * 31 % 100003 || ' of all
 fn terms(hex: impl Fn(&str) -> String) -> String {
     let terms = [
         "'lenv=' || CASE n % 4 WHEN 0 THEN 'test' ELSE 'prod' END",
-        "'lorder=ORD-' || n / 3",
-        "'pcount=' || n % 9",
-        "'pdescription=the ' || n * 31 % 100003 || ' of all'",
+        "'lorder=ORD-' || (n / 3)",
+        "'pcount=' || (n % 9)",
+        "'pdescription=the ' || (n * 31 % 100003) || ' of all'",
         "'psize=' || CASE n % 3 WHEN 0 THEN 'small' ELSE 'large' END",
     ];
     let terms: Vec<String> = terms.into_iter().map(hex).collect();

@@ -102,6 +102,22 @@ fn searches(n: u64, of: u64) -> Vec<(&'static str, String)> {
                 label("env", "test".into())
             ),
         ),
+        (
+            "two frequent, never both",
+            format!(
+                "filters[offering][EQUALS]=off-1&filters[channel][EQUALS]=form&{}",
+                label("env", "prod".into())
+            ),
+        ),
+        (
+            "two frequent, often both",
+            format!(
+                "filters[offering][EQUALS]=off-0&filters[channel][EQUALS]=form&{}",
+                label("env", "test".into())
+            ),
+        ),
+        ("q, two letters", format!("q={:02x}", n % 256)),
+        ("q, two letters, nowhere", "q=zq".into()),
         ("q, a name", format!("q=srv-{}-{n}", n % 7)),
         ("q, a key", format!("q={key}")),
         ("q, frequent", "q=of all".into()),
@@ -137,6 +153,11 @@ async fn measure(name: &str, portal: &Server, requests: u64) {
                 assert!(status.is_success(), "{query}: {}", String::from_utf8_lossy(&body));
                 total = serde_json::from_slice::<Value>(&body).unwrap()["total"].clone();
             }
+            // What was filled in must be there, or something else is measured.
+            let there = ["name", "label, rare", "parameter, rare", "q, a name", "q, a key"];
+            let nothing =
+                scope == "requests" && there.contains(&what) && total.as_i64().is_none_or(|n| n < 1);
+            assert!(!nothing, "{what}: nothing was found");
             spans.sort_unstable();
             let at = |hundredths: usize| spans[(spans.len() * hundredths / 100).min(spans.len() - 1)];
             let millis = |span: Duration| span.as_secs_f64() * 1000.0;

@@ -6,6 +6,9 @@ use domain::{problem::ProblemKind, time::Moment};
 use jiff::{Timestamp, ToSpan, civil::Date, tz::TimeZone};
 use std::fmt;
 
+/// The name of the zone where nobody said otherwise.
+const UTC: &str = "UTC";
+
 /// A time zone by its name in the IANA database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Zone {
@@ -17,7 +20,7 @@ impl Zone {
     /// UTC, where nobody said otherwise.
     #[must_use]
     pub fn utc() -> Self {
-        Self { name: "UTC".into(), rules: TimeZone::UTC }
+        Self { name: UTC.into(), rules: TimeZone::UTC }
     }
 
     /// The zone of this name; UTC without one.
@@ -58,6 +61,16 @@ impl Zone {
     pub fn written(&self, moment: Moment) -> String {
         let stamp = Timestamp::from_millisecond(moment.millis()).unwrap_or_default();
         stamp.to_zoned_datetime(self.rules.clone()).strftime("%Y-%m-%d %H:%M %:z").to_string()
+    }
+
+    /// A moment to the millisecond, as RFC 3339 writes it in the zone: `2026-03-29T00:00:00.000+01:00`, in UTC with a `Z`.
+    #[must_use]
+    pub fn exact(&self, moment: Moment) -> String {
+        if self.name == UTC {
+            return moment.to_string();
+        }
+        let stamp = Timestamp::from_millisecond(moment.millis()).unwrap_or_default();
+        stamp.to_zoned_datetime(self.rules.clone()).strftime("%Y-%m-%dT%H:%M:%S.%3f%:z").to_string()
     }
 }
 
@@ -139,6 +152,19 @@ mod tests {
         // There the clock jumps over midnight itself.
         let beirut = zone("Asia/Beirut");
         assert_eq!(beirut.written(beirut.begin(day("2026-03-29"))), "2026-03-29 01:00 +03:00");
+    }
+
+    #[test]
+    fn a_moment_is_written_exactly_and_the_hour_that_comes_twice_is_told_apart() {
+        let berlin = zone("Europe/Berlin");
+        for (at, written) in [
+            ("2026-10-25T00:30:00.007Z", "2026-10-25T02:30:00.007+02:00"),
+            ("2026-10-25T01:30:00.007Z", "2026-10-25T02:30:00.007+01:00"),
+        ] {
+            assert_eq!(berlin.exact(moment(at)), written);
+            assert_eq!(written.parse::<Moment>().unwrap(), moment(at));
+            assert_eq!(Zone::utc().exact(moment(at)), at);
+        }
     }
 
     #[test]

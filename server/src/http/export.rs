@@ -16,10 +16,15 @@ use futures_util::stream;
 use portal::{
     Caller,
     service::{Export, ExportFormat, ListOf, RequestQuery},
+    zone::Zone,
 };
 
 /// The parameter by which a link asks for a format; a header is beyond a link.
 const FORMAT: &str = "format";
+/// The parameter that leaves, of all that one may see, what one asked for oneself.
+const MINE: &str = "mine";
+/// The parameter that names the zone of the times in a CSV file.
+const ZONE: &str = "zone";
 
 /// The requests that an address asks for: as a page, or all of them as a file.
 pub(crate) async fn listed(
@@ -29,30 +34,61 @@ pub(crate) async fn listed(
     uri: &Uri,
     headers: &HeaderMap,
 ) -> Result<Response> {
-    let (format, search) = read(uri, headers)?;
+    let (scope, pairs) = narrowed(scope, pairs(uri))?;
+    let Asked { format, zone, search } = Asked::read(pairs, headers)?;
     let query = RequestQuery { scope, search };
     let Some(format) = format else {
         let page = state.portal.requests(caller, query).await?;
         return Ok(([(header::CACHE_CONTROL, "no-store")], Json(page)).into_response());
     };
-    Ok(sent(state.portal.export(caller, query, format).await?, format))
+    Ok(sent(state.portal.export(caller, query, format, zone).await?, format))
 }
 
-/// The search that an address spells, and the format that it or a header asks for; none is a page as JSON.
-fn read(uri: &Uri, headers: &HeaderMap) -> Result<(Option<ExportFormat>, Search)> {
-    let (format, search): (Vec<_>, Vec<_>) = pairs(uri).into_iter().partition(|(name, _)| name == FORMAT);
-    let search = Search::read(search).map_err(|error| Refusal(error.into()))?;
-    let format = match format.as_slice() {
-        [] => accepted(headers),
-        [(_, word)] => match word.as_str() {
-            "json" => None,
-            "csv" => Some(ExportFormat::Csv),
-            "ndjson" => Some(ExportFormat::Ndjson),
-            _ => return Err(wrong(FORMAT, "is json, csv or ndjson")),
-        },
-        _ => return Err(wrong(FORMAT, "is given more than once")),
+/// Whose requests an address asks for, and the rest of it. Of a team's list there is no such choice.
+fn narrowed(scope: ListOf, mut pairs: Vec<(String, String)>) -> Result<(ListOf, Vec<(String, String)>)> {
+    if !matches!(scope, ListOf::All) {
+        return Ok((scope, pairs));
+    }
+    let scope = match taken(&mut pairs, MINE)?.as_deref() {
+        None | Some("false") => scope,
+        Some("true") => ListOf::Mine,
+        Some(_) => return Err(wrong(MINE, "is true or false")),
     };
-    Ok((format, search))
+    Ok((scope, pairs))
+}
+
+/// What an address and a header ask for.
+struct Asked {
+    /// None is a page as JSON.
+    format: Option<ExportFormat>,
+    /// The zone of the times in a CSV file.
+    zone: Zone,
+    search: Search,
+}
+
+impl Asked {
+    fn read(mut pairs: Vec<(String, String)>, headers: &HeaderMap) -> Result<Self> {
+        let (format, zone) = (taken(&mut pairs, FORMAT)?, taken(&mut pairs, ZONE)?);
+        let search = Search::read(pairs).map_err(|error| Refusal(error.into()))?;
+        let format = match format.as_deref() {
+            None => accepted(headers),
+            Some("json") => None,
+            Some("csv") => Some(ExportFormat::Csv),
+            Some("ndjson") => Some(ExportFormat::Ndjson),
+            Some(_) => return Err(wrong(FORMAT, "is json, csv or ndjson")),
+        };
+        if zone.is_some() && format != Some(ExportFormat::Csv) {
+            return Err(wrong(ZONE, "goes with format=csv only; times in JSON are UTC"));
+        }
+        Ok(Self { format, zone: Zone::read(zone.as_deref())?, search })
+    }
+}
+
+/// The value of a parameter that may be given once, taken out of the others.
+fn taken(pairs: &mut Vec<(String, String)>, name: &str) -> Result<Option<String>> {
+    let mut values = pairs.extract_if(.., |(known, _)| known == name).map(|(_, value)| value);
+    let first = values.next();
+    if values.next().is_some() { Err(wrong(name, "is given more than once")) } else { Ok(first) }
 }
 
 /// The format that is named in `Accept` with the greatest weight; of several, the first. Whatever is not known here, and
@@ -113,7 +149,8 @@ mod tests {
         if let Some(accept) = accept {
             headers.insert(header::ACCEPT, accept.parse().unwrap());
         }
-        read(&format!("/api/v1/requests?{query}").parse().unwrap(), &headers).map(|(format, _)| format)
+        let pairs = pairs(&format!("/api/v1/requests?{query}").parse().unwrap());
+        Asked::read(pairs, &headers).map(|asked| asked.format)
     }
 
     #[test]
@@ -139,5 +176,31 @@ mod tests {
         for bad in ["format=xml", "format=", "format=csv&format=csv", "format=csv&sort=name"] {
             assert!(asked(bad, None).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_zone_is_that_of_a_file_for_a_spreadsheet_only() {
+        assert_eq!(asked("format=csv&zone=Asia/Kolkata", None).unwrap(), Some(ExportFormat::Csv));
+        assert!(asked("zone=Asia/Kolkata", Some("text/csv")).is_ok());
+        for bad in [
+            "zone=UTC",
+            "format=ndjson&zone=UTC",
+            "format=csv&zone=Nowhere/Land",
+            "format=csv&zone=UTC&zone=UTC",
+        ] {
+            assert!(asked(bad, None).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_the_list_of_all_can_be_narrowed_to_ones_own() {
+        let pairs = |word: &str| vec![("mine".to_owned(), word.to_owned()), ("q".to_owned(), "a".to_owned())];
+        let (scope, rest) = narrowed(ListOf::All, pairs("true")).unwrap();
+        assert!(matches!(scope, ListOf::Mine) && rest.len() == 1);
+        assert!(matches!(narrowed(ListOf::All, pairs("false")).unwrap().0, ListOf::All));
+        let (scope, rest) = narrowed(ListOf::Team("blue".into()), pairs("true")).unwrap();
+        assert!(matches!(scope, ListOf::Team(_)) && rest.len() == 2, "which the search then refuses");
+        assert!(narrowed(ListOf::All, pairs("yes")).is_err());
+        assert!(narrowed(ListOf::All, [pairs("true"), pairs("true")].concat()).is_err());
     }
 }

@@ -3,10 +3,14 @@
 use super::support::{
     ALPHA, PASSWORD, World,
     browser::{Browser, shown},
-    fast,
+    fast, fresh,
 };
 use domain::time::Moment;
-use serde_json::json;
+use portal::{
+    clock::{Clock, SystemClock},
+    zone::Zone,
+};
+use serde_json::{Value, json};
 
 /// Whether a page lists a request of this name.
 fn lists(page: &str, name: &str) -> bool {
@@ -98,6 +102,90 @@ async fn each_request_lies_in_exactly_one_day_of_every_zone() {
             ["before", "first", "last"].iter().all(|name| lists(&shown(&page), &format!("{name}-{number}")))
         );
     }
+}
+
+/// Where a page's link to a file leads.
+fn export(page: &str, format: &str) -> String {
+    let links =
+        page.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap().replace("&amp;", "&"));
+    let mut links =
+        links.filter(|link| link.starts_with("/api/") && link.contains(&format!("format={format}")));
+    links.next().unwrap_or_else(|| panic!("no export as {format}: {page}"))
+}
+
+/// The names in a file of one JSON object a line.
+fn named(file: &str) -> Vec<String> {
+    let name = |line: &str| serde_json::from_str::<Value>(line).unwrap()["name"].as_str().unwrap().to_owned();
+    file.lines().map(name).collect()
+}
+
+#[tokio::test]
+async fn today_and_yesterday_are_those_of_the_zone_for_list_and_file() {
+    let world = World::at(super::support::Home::on_sqlite(&[]));
+    let mut browser = Browser::new(&world.server);
+    browser.log_in("ann", PASSWORD).await;
+    for (number, zone) in
+        ["Pacific/Kiritimati", "Pacific/Pago_Pago", "Asia/Kolkata", "UTC"].iter().enumerate()
+    {
+        let rules = Zone::read(Some(zone)).unwrap();
+        // Again where the day ended meanwhile.
+        loop {
+            let today = rules.day_of(SystemClock::default().now());
+            let (tag, begun) = (format!("{number}-{}", fresh("x")), rules.begin(today));
+            let before = Moment::from_millis(begun.millis() - 1);
+            made_at(&world, &format!("first-{tag}"), &begun.to_string()).await;
+            made_at(&world, &format!("before-{tag}"), &before.to_string()).await;
+            let mut seen = Vec::new();
+            for (time, name) in [("today", "first"), ("yesterday", "before")] {
+                let list = format!("/requests?time={time}&zone={zone}&q=-{tag}");
+                let page = shown(&browser.get(&list).await.is(200));
+                let listed = ["first", "before"].map(|name| lists(&page, &format!("{name}-{tag}")));
+                let file = browser.get(&export(&page, "ndjson")).await.is(200).text();
+                seen.push((name, listed, named(&file)));
+            }
+            if rules.day_of(SystemClock::default().now()) != today {
+                continue;
+            }
+            for (name, listed, file) in seen {
+                assert_eq!(listed, ["first", "before"].map(|one| one == name), "{name} in {zone}");
+                assert_eq!(file, [format!("{name}-{tag}")], "{zone}");
+            }
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_hour_that_comes_twice_keeps_its_order_in_list_and_file() {
+    let world = World::at(super::support::Home::on_sqlite(&[]));
+    for (name, at) in [
+        ("summer-early", "2026-10-25T00:10:00.000Z"),
+        ("summer-late", "2026-10-25T00:50:00.000Z"),
+        ("winter-early", "2026-10-25T01:10:00.000Z"),
+        ("winter-late", "2026-10-25T01:50:00.000Z"),
+    ] {
+        made_at(&world, name, at).await;
+    }
+    let mut browser = Browser::new(&world.server);
+    browser.log_in("ann", PASSWORD).await;
+    let day = "/requests?time=days&from=2026-10-25&to=2026-10-25&zone=Europe/Berlin";
+    let page = shown(&browser.get(day).await.is(200));
+    let places: Vec<usize> = ["winter-late", "winter-early", "summer-late", "summer-early"]
+        .iter()
+        .map(|name| page.find(&format!(">{name}</a>")).unwrap())
+        .collect();
+    assert!(places.is_sorted(), "newest first, by moments and not by the clock on the wall");
+    let file = browser.get(&format!("{}&zone=Europe/Berlin", export(&page, "csv"))).await.is(200).text();
+    let lines: Vec<&str> = file.lines().skip(1).collect();
+    for (line, time) in lines.iter().zip([
+        "2026-10-25T02:50:00.000+01:00",
+        "2026-10-25T02:10:00.000+01:00",
+        "2026-10-25T02:50:00.000+02:00",
+        "2026-10-25T02:10:00.000+02:00",
+    ]) {
+        assert!(line.contains(&format!("\"{time}\"")), "{time}: {line}");
+    }
+    assert_eq!(lines.len(), 4);
 }
 
 #[tokio::test]

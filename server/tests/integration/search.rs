@@ -1,6 +1,7 @@
 //! Searching over HTTP: the grammar, who sees what, pages, and exports that hold what the list shows.
 
 use super::support::{ALPHA, Answer, Api, Home, World, eventually, fast, fresh};
+use domain::time::Moment;
 use serde_json::{Value, json};
 
 /// An address' query, encoded.
@@ -170,6 +171,59 @@ async fn an_export_holds_what_the_list_shows_whatever_page_is_open() {
     let (team, target, detail) = audited("ann")[2].clone();
     assert_eq!((team.as_str(), target.as_str()), ("alpha", "csv"));
     assert!(detail.contains("pick"), "{detail}");
+}
+
+#[tokio::test]
+async fn a_list_of_ones_own_and_its_export_hold_what_one_made_oneself() {
+    let world = World::at(Home::on_sqlite(&[]));
+    let mut own = Vec::new();
+    for number in 0..3 {
+        own.push(world.ann.made(&fast(&format!("ann-{number}"), json!({ "note": "a" }))).await);
+        world.abe.made(&fast(&format!("abe-{number}"), json!({ "note": "a" }))).await;
+    }
+    own.reverse();
+    let total = async |path: &str| world.ann.get(path).await.is(200).json()["total"].as_i64();
+    assert_eq!(total("/requests?q=a").await, Some(6));
+    assert_eq!(total("/requests?mine=false").await, Some(6));
+    for search in ["mine=true", "mine=true&q=nn-", "mine=true&filters[requested_by][EQUALS]=ann"] {
+        assert_eq!(listed(&world.ann, &format!("/requests?{search}")).await, own, "{search}");
+        let csv = file(&world.ann, &format!("/requests?{search}&size=1"), "text/csv").await;
+        assert_eq!(column(&records(&csv.text()), "id"), own, "{search}");
+    }
+    assert_eq!(total("/requests?mine=true&filters[requested_by][EQUALS]=abe").await, Some(0));
+    // An administrator sees all, and has none of its own; a team's list is always the team's.
+    assert!(world.ada.get("/requests?mine=true").await.is(200).text().contains("\"total\":0"));
+    world.ann.get("/requests?mine=yes").await.refused(400, "invalid-query");
+    world.ann.get(&format!("{ALPHA}?mine=true")).await.refused(400, "invalid-query");
+    let database = rusqlite::Connection::open(world.server.home.database()).unwrap();
+    let audited = "SELECT detail FROM audit WHERE act = 'request_export' ORDER BY id LIMIT 1";
+    let detail: String = database.query_row(audited, [], |row| row.get(0)).unwrap();
+    assert!(detail.starts_with("mine=true"), "{detail}");
+}
+
+#[tokio::test]
+async fn times_in_a_file_are_those_of_the_zone_asked_for_and_name_it() {
+    let world = World::start();
+    let id = world.ann.made(&fast("one", json!({}))).await;
+    let ended = world.ann.ended(&id).await;
+    for (zone, offset) in [
+        ("Asia/Kolkata", "+05:30"),
+        ("Pacific/Kiritimati", "+14:00"),
+        ("Pacific/Pago_Pago", "-11:00"),
+        ("UTC", "Z"),
+    ] {
+        let csv = file(&world.ann, &format!("/requests?format=csv&zone={zone}"), "text/html").await.text();
+        let records = records(&csv);
+        for (name, member) in [("created_at", "created_at"), ("finished_at", "finished_at")] {
+            let time = column(&records, name).remove(0);
+            assert!(time.ends_with(offset), "{time} in {zone}");
+            let exact: Moment = time.parse().unwrap();
+            assert_eq!(exact.to_string(), ended[member].as_str().unwrap(), "the same moment");
+        }
+    }
+    for bad in ["format=csv&zone=Nowhere/Land", "zone=UTC", "format=ndjson&zone=UTC"] {
+        world.ann.get(&format!("/requests?{bad}")).await.refused(400, "invalid-query");
+    }
 }
 
 #[tokio::test]

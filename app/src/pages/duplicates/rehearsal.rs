@@ -75,7 +75,7 @@ fn Choose(
         });
     view! {
         <form class="inline" method="get" action="/duplicates/rehearsal">
-            <div class="field">
+            <div class="field wide-field">
                 <label for="offering">"Offering"</label>
                 <select id="offering" name="offering">{options}</select>
             </div>

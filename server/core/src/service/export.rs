@@ -5,6 +5,7 @@ use super::{Inner, Portal, RequestQuery};
 use crate::{
     Caller, Error, Result,
     store::{AuditEntry, ListScope, NO_TEAM, RequestList},
+    zone::Zone,
 };
 use domain::{search::LARGEST_PAGE, view::RequestView};
 use serde_json::Value;
@@ -48,17 +49,29 @@ const COLUMNS: [&str; 20] = [
 pub struct Export {
     portal: Arc<Inner>,
     format: ExportFormat,
+    zone: Zone,
     list: RequestList,
     begun: bool,
     done: bool,
 }
 
 impl Portal {
-    /// Begins an export of all that a search finds, whatever page it is about. It is audited before its first row.
-    pub async fn export(&self, caller: &Caller, query: RequestQuery, format: ExportFormat) -> Result<Export> {
+    /// Begins an export of all that a search finds, whatever page it is about. It is audited before its first row. The
+    /// zone is that of the times in CSV; in JSON they are UTC.
+    pub async fn export(
+        &self,
+        caller: &Caller,
+        query: RequestQuery,
+        format: ExportFormat,
+        zone: Zone,
+    ) -> Result<Export> {
         let list = self.0.seen_by(caller, query).await?;
         let search = list.search.from(None).with_size(LARGEST_PAGE);
         let list = RequestList { search, ..list };
+        let mut detail = list.search.query();
+        if matches!(list.scope, ListScope::RequestedBy(_)) {
+            detail = format!("mine=true&{detail}");
+        }
         let entry = AuditEntry {
             at: self.0.clock.now(),
             actor: caller.name.clone(),
@@ -69,10 +82,10 @@ impl Portal {
                 _ => NO_TEAM.to_owned(),
             },
             target: format.name().to_owned(),
-            detail: list.search.query(),
+            detail,
         };
         self.0.store.audit(entry).await?;
-        Ok(Export { portal: Arc::clone(&self.0), format, list, begun: false, done: false })
+        Ok(Export { portal: Arc::clone(&self.0), format, zone, list, begun: false, done: false })
     }
 }
 
@@ -98,7 +111,7 @@ impl Export {
         self.done = next.is_none();
         self.list.search = std::mem::take(&mut self.list.search).from(next);
         let part = match self.format {
-            ExportFormat::Csv => csv(&rows, head),
+            ExportFormat::Csv => csv(&rows, head, &self.zone),
             ExportFormat::Ndjson => ndjson(&rows),
         };
         part.map(Some)
@@ -114,7 +127,7 @@ fn ndjson(rows: &[RequestView]) -> Result<Vec<u8>> {
     Ok(lines)
 }
 
-fn csv(rows: &[RequestView], head: bool) -> Result<Vec<u8>> {
+fn csv(rows: &[RequestView], head: bool, zone: &Zone) -> Result<Vec<u8>> {
     // Everything in quotation marks, so that a semicolon parts nothing where that is the custom.
     let mut lines = csv::WriterBuilder::new()
         .terminator(csv::Terminator::CRLF)
@@ -124,15 +137,15 @@ fn csv(rows: &[RequestView], head: bool) -> Result<Vec<u8>> {
         lines.write_record(COLUMNS).map_err(Error::internal)?;
     }
     for row in rows {
-        lines.write_record(cells(row)?.iter().map(|cell| inert(cell))).map_err(Error::internal)?;
+        lines.write_record(cells(row, zone)?.iter().map(|cell| inert(cell))).map_err(Error::internal)?;
     }
     lines.into_inner().map_err(|error| Error::internal(error.error()))
 }
 
-fn cells(row: &RequestView) -> Result<[String; COLUMNS.len()]> {
+fn cells(row: &RequestView, zone: &Zone) -> Result<[String; COLUMNS.len()]> {
     let json =
         |value: serde_json::Result<Value>| value.map(|value| value.to_string()).map_err(Error::internal);
-    let time = |moment: Option<domain::time::Moment>| moment.map(|at| at.to_string()).unwrap_or_default();
+    let time = |moment: Option<domain::time::Moment>| moment.map(|at| zone.exact(at)).unwrap_or_default();
     // Secret outputs are named, so that their absence is no riddle.
     let mut outputs = row.outputs.clone();
     outputs.extend(row.secret_outputs.iter().map(|name| (name.clone(), Value::from("********"))));

@@ -6,11 +6,11 @@ use domain::{
     correlation::CORRELATION_LABEL,
     id::PrincipalId,
     name::Name,
-    search::{Cursor, Search, comparable},
+    search::{Cursor, Field, Search, comparable},
     view::{Page, RequestView},
 };
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How much of one value is kept among the words of a request, in characters.
 const KEPT: usize = 256;
@@ -63,7 +63,8 @@ const TERM: usize = 96;
 pub(super) struct Sought {
     /// Words, each on a line, as far as they are kept.
     pub(super) text: String,
-    /// Labels and parameters, each as one term, with a blank before and after.
+    /// What searches compare whole and what never changes (labels, parameters, the team, who asked for what and by which
+    /// door), each as one term, with a blank before and after.
     pub(super) terms: String,
 }
 
@@ -103,6 +104,16 @@ impl Sought {
     /// Of a request, with its first key where that is not written down by itself.
     pub(super) fn of(request: &RequestView, key: Option<&str>) -> Self {
         let mut sought = Self::new();
+        sought.add_term(&team_term(request.team.as_str()));
+        for (field, value) in [
+            (Field::Offering, request.offering.as_str()),
+            (Field::RequestedBy, &request.requested_by),
+            (Field::Channel, request.channel.as_str()),
+        ] {
+            if let Some(term) = field_term(field, value) {
+                sought.add_term(&term);
+            }
+        }
         sought.add(request.name.as_str());
         let id = request.id.to_string();
         sought.add(&id);
@@ -122,12 +133,21 @@ impl Sought {
                 sought.add_term(&parameter_term(name, &value));
             }
         }
-        sought
+        sought.closed()
     }
 
-    /// Of a further key that is bound to a request.
-    pub(super) fn of_key(key: &str, correlation_id: Option<&str>, labels: &BTreeMap<String, String>) -> Self {
+    /// Of a further key that is bound to a request. It has the request's own terms too, so that one that has all that is
+    /// asked for is found by one look.
+    pub(super) fn of_key(
+        request: Option<&RequestView>,
+        key: &str,
+        correlation_id: Option<&str>,
+        labels: &BTreeMap<String, String>,
+    ) -> Self {
         let mut sought = Self::new();
+        if let Some(request) = request {
+            sought.terms = Self::of(request, None).terms;
+        }
         sought.add(key);
         if let Some(correlation_id) = correlation_id {
             sought.add(correlation_id);
@@ -135,7 +155,21 @@ impl Sought {
         for (key, value) in labels {
             sought.add_label(key, value);
         }
-        sought
+        sought.closed()
+    }
+
+    /// Adds what is known once all words are there: two letters with something else than ASCII after them.
+    fn closed(mut self) -> Self {
+        if self.text.is_ascii() {
+            return self;
+        }
+        let letters: Vec<char> = self.text.chars().collect();
+        let wide = letters.windows(3).filter(|three| !three[2].is_ascii());
+        let pairs: BTreeSet<String> = wide.map(|three| three[..2].iter().collect()).collect();
+        for pair in pairs {
+            self.add_term(&pair_term(&pair));
+        }
+        self
     }
 }
 
@@ -147,6 +181,33 @@ pub(super) fn label_term(key: &str, value: &str) -> String {
 /// The term of every request that has a parameter of this name and value.
 pub(super) fn parameter_term(name: &str, value: &str) -> String {
     term('p', name, value)
+}
+
+/// The term of every request of this team.
+pub(super) fn team_term(team: &str) -> String {
+    term('t', "", team)
+}
+
+/// The term of every request of which this field is this; of the fields that have terms.
+pub(super) fn field_term(field: Field, value: &str) -> Option<String> {
+    let kind = match field {
+        Field::Offering => 'o',
+        Field::RequestedBy => 'b',
+        Field::Channel => 'c',
+        _ => return None,
+    };
+    Some(term(kind, "", value))
+}
+
+/// The term of every row of words in which something else than ASCII follows these two letters.
+pub(super) fn pair_term(pair: &str) -> String {
+    term('2', "", pair)
+}
+
+/// Whether a term is all of what it stands for, and nothing was cut off.
+pub(super) fn is_whole(term: &str) -> bool {
+    // Two digits a byte, and no more characters than bytes.
+    term.len() / 2 < TERM
 }
 
 fn term(kind: char, key: &str, value: &str) -> String {

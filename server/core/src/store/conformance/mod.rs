@@ -72,6 +72,14 @@ impl Place {
             Self::Address(address) => Arc::new(Postgres::open(address).await.unwrap()),
         }
     }
+
+    /// Has the database look at what its tables hold, so that it knows how to read them.
+    async fn take_stock(&self) {
+        if let Self::Address(address) = self {
+            let options: sqlx::postgres::PgConnectOptions = address.parse().unwrap();
+            sqlx::query("ANALYZE").execute(&mut options.connect().await.unwrap()).await.unwrap();
+        }
+    }
 }
 
 impl Bench {

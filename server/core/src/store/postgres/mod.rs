@@ -85,6 +85,8 @@ fn bounded(options: PgConnectOptions, statement: Duration, lock: Duration) -> Pg
         ("enable_mergejoin", "off".to_owned()),
         // Nor is one worth the start of further processes: a count of ten thousand took five times as long.
         ("max_parallel_workers_per_gather", "0".to_owned()),
+        // Nor a compiler: what is read of many rows ends with the first that are enough.
+        ("jit", "off".to_owned()),
     ])
 }
 
@@ -160,6 +162,7 @@ impl Postgres {
             .run(&mut first)
             .await
             .map_err(|error| StoreError::Unavailable(format!("migrations: {error}")))?;
+        sql::folding::fold(&mut first).await?;
         // Nothing waits for its end.
         let _ = timeout(TURN, first.close()).await;
         let mut options = bounded(options, STATEMENT, LOCK);

@@ -1,13 +1,18 @@
 //! What a search asks of PostgreSQL: JSON members, and the index of words by three letters, which it keeps by itself.
 
 use super::dialect::{Connection, Db};
-use crate::store::StoreResult;
+use crate::store::{StoreError, StoreResult, search::pair_term};
 use sqlx::QueryBuilder;
 
 /// Keeps an index from being chosen for a column; the planner here knows the rows and chooses by itself.
 pub(in crate::store) const UNINDEXED: &str = "";
 /// The function that says where one text stands in another.
 pub(in crate::store) const POSITION: &str = "strpos";
+
+/// Begins what reads first and writes then.
+pub(in crate::store) const BEGIN: &str = "BEGIN";
+/// How many bytes a row of words has.
+pub(in crate::store) const BYTES: &str = "octet_length(text)";
 
 /// An ID as a text.
 pub(in crate::store) fn id_text(column: &str) -> String {
@@ -39,12 +44,26 @@ fn canonical(value: &serde_json::Value) -> String {
     String::from_utf8(domain::json::canonical(value)).unwrap_or_default()
 }
 
-/// Adds a look for requests with this label or parameter, which may give one more than once.
-pub(in crate::store) fn having_term(query: &mut QueryBuilder<Db>, term: &str) {
-    query
-        .push("SELECT request AS id FROM sought WHERE string_to_array(terms, ' ') @> ARRAY[")
-        .push_bind(term.to_owned());
-    query.push("]");
+/// Adds a look for requests with all of these terms, with any of the others where there are any, and with this text among
+/// their words. It may give one more than once.
+pub(in crate::store) fn having_terms(
+    query: &mut QueryBuilder<Db>,
+    all: &[String],
+    any: &[String],
+    text: Option<&str>,
+) {
+    query.push("SELECT request AS id FROM sought WHERE ");
+    let mut terms = query.separated(" AND ");
+    for (operator, terms_of) in [("@>", all), ("&&", any)] {
+        if !terms_of.is_empty() {
+            terms
+                .push(format!("string_to_array(terms, ' ') {operator} "))
+                .push_bind_unseparated(terms_of.to_vec());
+        }
+    }
+    if let Some(text) = text {
+        terms.push("strpos(text, ").push_bind_unseparated(text.to_owned()).push_unseparated(") > 0");
+    }
 }
 
 /// Whether words are found by an index: it takes an extension that may be missing.
@@ -55,11 +74,38 @@ pub(in crate::store) async fn indexed(connection: &mut Connection) -> StoreResul
 
 /// Whether an index by three letters finds this text: it knows letters and digits only.
 pub(in crate::store) fn findable(text: &str) -> bool {
+    has_three(text) || ends_in_two(text)
+}
+
+fn has_three(text: &str) -> bool {
     text.split(|letter: char| !letter.is_alphanumeric()).any(|word| word.chars().nth(2).is_some())
+}
+
+fn ends_in_two(text: &str) -> bool {
+    let mut letters = text.chars().rev();
+    letters.next().is_some_and(char::is_alphanumeric) && letters.next().is_some_and(char::is_alphanumeric)
 }
 
 /// Adds a look for requests with this text among their words, which may give one more than once.
 pub(in crate::store) fn having(query: &mut QueryBuilder<Db>, text: &str) {
+    if !has_three(text) {
+        // Two letters and whatever follows are three; there is a line's end after every word. The index can be asked for
+        // every letter of ASCII at once; where another follows, the row has a term.
+        let mut pattern = String::new();
+        for letter in text.chars() {
+            if letter.is_ascii() && !letter.is_ascii_alphanumeric() {
+                pattern.push('\\');
+            }
+            pattern.push(letter);
+        }
+        pattern.push_str("[\\u0001-\\u007f]");
+        let before = text.chars().count().saturating_sub(2);
+        let pair: String = text.chars().skip(before).collect();
+        query.push("SELECT request AS id FROM sought WHERE (text ~ ").push_bind(pattern);
+        query.push(" OR string_to_array(terms, ' ') @> ").push_bind(vec![pair_term(&pair)]);
+        query.push(" AND strpos(text, ").push_bind(text.to_owned()).push(") > 0)");
+        return;
+    }
     let mut pattern = String::from("%");
     for letter in text.chars() {
         if matches!(letter, '%' | '_' | '\\') {
@@ -81,4 +127,19 @@ pub(in crate::store) async fn behind(_: &mut Connection) -> StoreResult<bool> {
 #[expect(clippy::unused_async, reason = "SQLite has to do it")]
 pub(in crate::store) async fn index(_: &mut Connection, _: u32) -> StoreResult<u64> {
     Ok(0)
+}
+
+/// Writes other words in the place of these.
+pub(in crate::store) async fn replace(
+    connection: &mut Connection,
+    id: i64,
+    _: &str,
+    after: &str,
+) -> StoreResult<()> {
+    let done = sqlx::query("UPDATE sought SET text = $2 WHERE id = $1")
+        .bind(id)
+        .bind(after)
+        .execute(connection)
+        .await?;
+    if done.rows_affected() == 1 { Ok(()) } else { Err(StoreError::Corrupt(format!("sought: no row {id}"))) }
 }

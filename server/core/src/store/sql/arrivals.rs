@@ -3,7 +3,7 @@
 use super::{
     dialect::{ARRIVALS, Connection, DbRow, SCOPES},
     duplicates, exactly_one,
-    rows::{array, hex, moment, parsed},
+    rows::{self, REQUEST, array, hex, moment, parsed},
 };
 use crate::store::{Arrived, StoreError, StoreResult, search::Sought};
 use domain::{
@@ -64,7 +64,14 @@ pub(super) async fn insert(connection: &mut Connection, arrived: &Arrived) -> St
     let Some(request) = arrived.request else { return Ok(()) };
     let labels: BTreeMap<String, String> =
         serde_json::from_str(&arrived.labels).map_err(|error| StoreError::Corrupt(error.to_string()))?;
-    let words = Sought::of_key(arrived.scope.key.as_str(), arrived.correlation_id.as_deref(), &labels);
+    let row = sqlx::query(AssertSqlSafe(format!("SELECT {REQUEST} FROM request WHERE id = $1")))
+        .bind(request.0)
+        .fetch_optional(&mut *connection)
+        .await?;
+    // Its own words may be written after this.
+    let its = row.as_ref().map(rows::request).transpose()?;
+    let (key, correlation_id) = (arrived.scope.key.as_str(), arrived.correlation_id.as_deref());
+    let words = Sought::of_key(its.as_ref().map(|its| &its.view), key, correlation_id, &labels);
     sought(connection, request.0, words).await
 }
 

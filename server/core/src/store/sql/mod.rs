@@ -15,6 +15,7 @@ mod deliveries;
 mod duplicates;
 mod errands;
 mod families;
+pub(in crate::store) mod folding;
 mod hooks;
 mod lists;
 mod lives;

@@ -9,7 +9,7 @@ use super::{
     conditions::{conditions, listed},
     dialect::{Connection, Db, DbRow},
     rows::{self, REQUEST},
-    sources::{Source, sources},
+    sources::{Source, sources, worded},
 };
 use crate::store::{ListScope, RequestList, StoreResult};
 use domain::{
@@ -63,6 +63,17 @@ pub(super) async fn rows(
         }
         None => found.walk(connection).await,
     }
+}
+
+/// What a list asks for besides what a source says.
+#[derive(Clone, Copy)]
+enum Rest<'s> {
+    /// Nothing.
+    Nothing,
+    /// The states that these say.
+    States(&'s [&'s Source<'s>]),
+    /// All of its conditions are to be looked at.
+    Conditions,
 }
 
 /// A list, and how its rows are read.
@@ -144,35 +155,78 @@ impl<'l> Found<'l> {
         if self.nowhere() {
             return Ok(0);
         }
-        let all = matches!(self.list.scope, ListScope::All);
-        // No order is needed, so the first of the sources is as good for many rows as for few.
-        let mut query = match self.sources.first() {
-            Some(source) if all && source.says_all(&self.list.search) => {
-                let mut query = QueryBuilder::new("SELECT count(*) FROM (SELECT 1 FROM (");
-                source.look(&mut query);
-                query.push(") AS source");
-                query
-            }
-            Some(source) => {
-                let mut query = taken(source);
-                query.push(
-                    "SELECT count(*) FROM (SELECT 1 FROM taken CROSS JOIN request WHERE request.id = taken.found AND ",
-                );
-                conditions(&mut query, self.list, None);
-                query
-            }
-            None => {
-                let mut query = QueryBuilder::new("SELECT count(*) FROM (");
-                for (place, team) in self.branches().iter().enumerate() {
-                    let branch = "SELECT 1 FROM request WHERE ";
-                    query.push(if place == 0 { "" } else { " UNION ALL " }).push(branch);
-                    conditions(&mut query, self.list, *team);
-                }
-                query
-            }
-        };
+        if let Some(source) = self.sources.iter().find(|source| source.says_all(self.list, 0)) {
+            return self.count_of(connection, source, Rest::Nothing).await;
+        }
+        let (states, others): (Vec<_>, Vec<_>) =
+            self.sources.iter().partition(|source| source.is_of_states());
+        if let Some(source) = others.iter().find(|source| source.says_all(self.list, states.len())) {
+            return self.count_of(connection, source, Rest::States(&states)).await;
+        }
+        if let Some(source) = worded(self.list) {
+            let rest = if source.says_all(self.list, 0) { Rest::Nothing } else { Rest::Conditions };
+            return self.count_of(connection, &source, rest).await;
+        }
+        // No order is needed, so a source is as good for many rows as for few, unless most of them are others'.
+        if let Some(source) = self.sources.iter().find(|source| source.is_of(&self.list.scope)) {
+            return self.count_of(connection, source, Rest::Conditions).await;
+        }
+        let mut query = QueryBuilder::new("SELECT count(*) FROM (");
+        for (place, team) in self.branches().iter().enumerate() {
+            query.push(if place == 0 { "" } else { " UNION ALL " }).push("SELECT 1 FROM request WHERE ");
+            conditions(&mut query, self.list, *team);
+        }
         query.push(" LIMIT ").push_bind(COUNTED + 1).push(") AS counted");
         Ok(query.build_query_scalar().persistent(false).fetch_one(connection).await?)
+    }
+
+    /// How many requests of a source the list holds.
+    async fn count_of(
+        &self,
+        connection: &mut Connection,
+        source: &Source<'_>,
+        rest: Rest<'_>,
+    ) -> StoreResult<i64> {
+        // Few come twice, so that a few more than are counted are enough; and those are read one by one, where all of
+        // them would have to be sorted.
+        let once = source.gives_each_once();
+        let enough = if once { COUNTED + 1 } else { COUNTED + COUNTED / 10 };
+        let counted = if once { "count(*)" } else { "count(DISTINCT id)" };
+        let mut query = QueryBuilder::new(format!("SELECT count(*), {counted} FROM ("));
+        self.met(&mut query, source, rest, "SELECT source.id");
+        query.push(" LIMIT ").push_bind(enough).push(") AS met");
+        let row = query.build().persistent(false).fetch_one(&mut *connection).await?;
+        let (met, counted): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+        if met < enough || counted > COUNTED {
+            return Ok(counted);
+        }
+        let mut query = QueryBuilder::new("SELECT count(*) FROM (");
+        self.met(&mut query, source, rest, "SELECT DISTINCT source.id");
+        query.push(" LIMIT ").push_bind(COUNTED + 1).push(") AS met");
+        Ok(query.build_query_scalar().persistent(false).fetch_one(connection).await?)
+    }
+
+    /// Writes a look for what the list holds of a source.
+    fn met(&self, query: &mut QueryBuilder<Db>, source: &Source<'_>, rest: Rest<'_>, what: &str) {
+        query.push(what).push(" FROM (");
+        source.look(query);
+        query.push(") AS source");
+        match rest {
+            Rest::Nothing => {}
+            Rest::States(states) => {
+                for (place, states) in states.iter().enumerate() {
+                    query.push(if place == 0 { " WHERE " } else { " AND " });
+                    // As a condition and not as a join, so that both databases read these once.
+                    query.push("CASE WHEN source.id IN (");
+                    states.look(query);
+                    query.push(") THEN true ELSE false END");
+                }
+            }
+            Rest::Conditions => {
+                query.push(" CROSS JOIN request WHERE request.id = source.id AND ");
+                conditions(query, self.list, None);
+            }
+        }
     }
 
     /// The page, out of the rows in their order.

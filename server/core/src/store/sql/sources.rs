@@ -7,7 +7,7 @@ use super::{
 };
 use crate::store::{
     ListScope, RequestList, StoreResult,
-    search::{folded, label_term, parameter_term},
+    search::{field_term, folded, is_whole, label_term, parameter_term, team_term},
 };
 use domain::{
     correlation::CORRELATION_LABEL,
@@ -30,10 +30,16 @@ pub(super) enum Source<'l> {
     Column(Filter<'l>),
     /// Those in one of these states, open ones and ones that ended otherwise than well; of these teams, if any are named.
     States(Vec<RequestState>, Vec<String>),
-    /// Those with this label or parameter.
-    Term(String),
+    /// Those with all of the first terms and with any of the second, where there are any.
+    Terms(Vec<String>, Vec<String>),
+    /// Of those the ones with this text among their words.
+    Worded(Vec<String>, Vec<String>, String),
     /// Those with this text among their words.
     Words(String),
+    /// The same by looking through all words.
+    Scan(String),
+    /// Those in the scope of the list.
+    Scope(&'l ListScope),
     /// Those in a span of time.
     Times(Field, &'l Search),
 }
@@ -44,7 +50,7 @@ pub(super) async fn sources<'l>(
     list: &'l RequestList,
 ) -> StoreResult<Vec<Source<'l>>> {
     let search = &list.search;
-    let mut sources = Vec::new();
+    let mut sources = terms(list);
     let mut sought = Vec::new();
     for filter in search.filters() {
         match (filter.field, filter.operator, filter.values) {
@@ -84,12 +90,8 @@ pub(super) async fn sources<'l>(
     for (key, value) in search.labels() {
         if key == CORRELATION_LABEL {
             sources.push(Source::Correlation(Operator::Equals, vec![value.clone()]));
-        } else {
-            sources.push(Source::Term(label_term(key, value)));
         }
     }
-    let parameters = search.parameters().iter();
-    sources.extend(parameters.map(|(name, value)| Source::Term(parameter_term(name, value))));
     sought.extend(search.text().map(folded));
     sought.retain(|text| words::findable(text));
     if !sought.is_empty() && words::indexed(connection).await? {
@@ -100,7 +102,68 @@ pub(super) async fn sources<'l>(
             sources.push(Source::Times(field, search));
         }
     }
+    if let (true, Some(text)) = (sources.is_empty(), search.text()) {
+        sources.push(Source::Scan(folded(text)));
+    }
+    let everything = search.filters().next().is_none()
+        && search.labels().is_empty()
+        && search.parameters().is_empty()
+        && search.text().is_none();
+    if !everything && !matches!(list.scope, ListScope::All) {
+        sources.push(Source::Scope(&list.scope));
+    }
     Ok(sources)
+}
+
+/// What a search asks for in terms that every row of words of a request has.
+fn own_terms(search: &Search) -> Vec<String> {
+    let of_field = |filter: Filter<'_>| match (filter.operator, filter.values) {
+        (Operator::Equals, Values::Texts(texts)) => field_term(filter.field, &texts.concat()),
+        _ => None,
+    };
+    let fields = search.filters().filter_map(of_field);
+    fields.chain(search.parameters().iter().map(|(name, value)| parameter_term(name, value))).collect()
+}
+
+/// The terms of these and of one team, and those of several teams.
+fn scoped(mut all: Vec<String>, scope: &ListScope) -> (Vec<String>, Vec<String>) {
+    let mut any = Vec::new();
+    match scope {
+        ListScope::Team(team) => all.push(team_term(team.as_str())),
+        ListScope::Teams(teams) => any.extend(teams.iter().map(|team| team_term(team.as_str()))),
+        ListScope::All | ListScope::RequestedBy(_) => {}
+    }
+    (all, any)
+}
+
+/// What a search asks for in terms. A label may have come with any key of a request, so each is looked for by itself,
+/// together with all that every row of words has.
+fn terms<'l>(list: &RequestList) -> Vec<Source<'l>> {
+    let search = &list.search;
+    let own = own_terms(search);
+    let labels = search.labels().iter().filter(|(key, _)| *key != CORRELATION_LABEL);
+    let labels: Vec<String> = labels.map(|(key, value)| label_term(key, value)).collect();
+    // One that a column's own index knows needs no other.
+    let everywhere = matches!(list.scope, ListScope::All);
+    let known = |filter: Filter<'_>| matches!(filter.field, Field::Offering | Field::RequestedBy);
+    let is_known = everywhere && search.parameters().is_empty() && search.filters().any(known);
+    if labels.is_empty() && (own.is_empty() || own.len() == 1 && is_known) {
+        return Vec::new();
+    }
+    let (all, any) = scoped(own, &list.scope);
+    if labels.is_empty() {
+        return vec![Source::Terms(all, any)];
+    }
+    let with = |label: String| Source::Terms(all.iter().cloned().chain([label]).collect(), any.clone());
+    labels.into_iter().map(with).collect()
+}
+
+/// The free text within the teams of a list, for a count: teams are far fewer rows than all, even where the text is frequent.
+pub(super) fn worded(list: &RequestList) -> Option<Source<'_>> {
+    let text = list.search.text().filter(|_| list.search.labels().is_empty())?;
+    let (all, any) = scoped(own_terms(&list.search), &list.scope);
+    let of_teams = matches!(list.scope, ListScope::Team(_) | ListScope::Teams(_));
+    of_teams.then(|| Source::Worded(all, any, folded(text)))
 }
 
 /// Whether an operator bounds a span of time.
@@ -109,20 +172,59 @@ fn bounds(operator: Operator) -> bool {
 }
 
 impl Source<'_> {
-    /// Whether this alone, in the scope of all there is, says what the whole search asks for, and each row once.
-    pub(super) fn says_all(&self, search: &Search) -> bool {
+    /// Whether this says what the whole list asks for, aside from so many filters.
+    pub(super) fn says_all(&self, list: &RequestList, aside: usize) -> bool {
+        let search = &list.search;
+        let everywhere = matches!(list.scope, ListScope::All);
+        let compared = search.filters().count().saturating_sub(aside);
         let alone = search.labels().is_empty() && search.parameters().is_empty() && search.text().is_none();
-        alone
-            && match self {
-                Self::Column(filter) => {
-                    search.filters().count() == 1 && filter.operator != Operator::StartsWith
-                }
-                Self::States(_, teams) => search.filters().count() == 1 && teams.is_empty(),
-                Self::Times(field, _) => {
-                    search.filters().all(|filter| filter.field == *field && bounds(filter.operator))
-                }
-                Self::Correlation(..) | Self::Term(_) | Self::Words(_) => false,
+        match self {
+            Self::Column(filter) => {
+                everywhere && alone && compared == 1 && filter.operator != Operator::StartsWith
             }
+            Self::States(_, teams) => everywhere && alone && compared == 1 && teams.is_empty(),
+            Self::Times(field, _) => {
+                everywhere
+                    && alone
+                    && aside == 0
+                    && search.filters().all(|filter| filter.field == *field && bounds(filter.operator))
+            }
+            Self::Terms(all, any) | Self::Worded(all, any, _) => {
+                let asked = compared + search.parameters().len() + search.labels().len();
+                let scope = usize::from(matches!(list.scope, ListScope::Team(_)));
+                let scoped = !matches!(list.scope, ListScope::RequestedBy(_));
+                scoped
+                    && search.text().is_some() == matches!(self, Self::Worded(..))
+                    && search.labels().len() <= 1
+                    && all.len() == asked + scope
+                    && all.iter().chain(any).all(|term| is_whole(term))
+            }
+            Self::Words(_) | Self::Scan(_) => {
+                let text = search.labels().is_empty() && search.parameters().is_empty();
+                everywhere && text && compared == 0 && search.text().is_some()
+            }
+            Self::Correlation(..) | Self::Scope(_) => false,
+        }
+    }
+
+    /// Whether it is about states.
+    pub(super) fn is_of_states(&self) -> bool {
+        matches!(self, Self::States(..))
+    }
+
+    /// Whether all that it gives is in the scope.
+    pub(super) fn is_of(&self, scope: &ListScope) -> bool {
+        match (scope, self) {
+            (ListScope::All, _) => true,
+            (ListScope::Team(_) | ListScope::Teams(_), Self::Terms(..) | Self::Worded(..)) => true,
+            (_, Self::States(_, teams)) => !teams.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Whether it gives each request once.
+    pub(super) fn gives_each_once(&self) -> bool {
+        matches!(self, Self::Column(_) | Self::States(..) | Self::Times(..) | Self::Scope(_))
     }
 
     /// Writes the look for its requests.
@@ -168,8 +270,31 @@ impl Source<'_> {
                     listed(query, teams.iter().cloned());
                 }
             }
-            Self::Term(term) => words::having_term(query, term),
+            Self::Terms(all, any) => words::having_terms(query, all, any, None),
+            Self::Worded(all, any, text) => words::having_terms(query, all, any, Some(text)),
             Self::Words(text) => words::having(query, text),
+            Self::Scan(text) => {
+                query.push("SELECT request AS id FROM sought WHERE ").push(words::POSITION).push("(text, ");
+                query.push_bind(text.clone()).push(") > 0");
+            }
+            Self::Scope(scope) => {
+                query.push("SELECT id FROM request WHERE ");
+                match scope {
+                    ListScope::All => {
+                        query.push("true");
+                    }
+                    ListScope::Team(team) => {
+                        query.push("team = ").push_bind(team.to_string());
+                    }
+                    ListScope::Teams(teams) => {
+                        query.push("team IN (");
+                        listed(query, teams.iter().map(ToString::to_string));
+                    }
+                    ListScope::RequestedBy(principal) => {
+                        query.push("principal = ").push_bind(principal.0);
+                    }
+                }
+            }
             Self::Times(field, search) => {
                 query.push(format!("SELECT id FROM request WHERE {field} IS NOT NULL"));
                 for filter in search.filters().filter(|one| one.field == *field && bounds(one.operator)) {

@@ -83,6 +83,7 @@ impl Sqlite {
             .run(&mut connection)
             .await
             .map_err(|error| StoreError::Unavailable(format!("migrations: {error}")))?;
+        sql::folding::fold(&mut connection).await?;
         let readers = SqlitePoolOptions::new()
             .max_connections(READERS)
             .acquire_timeout(READ_TURN)

@@ -9,6 +9,11 @@ pub(in crate::store) const UNINDEXED: &str = "+";
 /// The function that says where one text stands in another.
 pub(in crate::store) const POSITION: &str = "instr";
 
+/// Begins what reads first and writes then.
+pub(in crate::store) const BEGIN: &str = "BEGIN IMMEDIATE";
+/// How many bytes a row of words has.
+pub(in crate::store) const BYTES: &str = "length(CAST(text AS BLOB))";
+
 /// An ID as a text.
 pub(in crate::store) fn id_text(column: &str) -> String {
     format!(
@@ -48,25 +53,51 @@ pub(in crate::store) async fn indexed(_: &mut Connection) -> StoreResult<bool> {
     Ok(true)
 }
 
-/// Whether an index by three letters finds this text.
+/// Whether an index by three letters finds this text: one of two letters begins a group of three, for there is a line's
+/// end after every word.
 pub(in crate::store) fn findable(text: &str) -> bool {
-    text.chars().nth(2).is_some()
+    text.chars().nth(1).is_some() && !text.ends_with('\n')
 }
 
-/// Adds a look for requests with this label or parameter, which may give one more than once.
-pub(in crate::store) fn having_term(query: &mut QueryBuilder<Db>, term: &str) {
+/// Adds a look for requests with all of these terms, with any of the others where there are any, and with this text among
+/// their words. It may give one more than once.
+pub(in crate::store) fn having_terms(
+    query: &mut QueryBuilder<Db>,
+    all: &[String],
+    any: &[String],
+    text: Option<&str>,
+) {
+    let quoted = |terms: &[String]| terms.iter().map(|term| format!("\"{term}\"")).collect::<Vec<_>>();
+    let mut sought = quoted(all);
+    if !any.is_empty() {
+        sought.push(format!("({})", quoted(any).join(" OR ")));
+    }
     query
         .push(
             "SELECT sought.request AS id FROM sought_term CROSS JOIN sought ON sought.id = sought_term.rowid
               WHERE sought_term MATCH ",
         )
-        .push_bind(format!("\"{term}\""))
-        .push(
-            " UNION ALL SELECT request FROM sought
-              WHERE id > (SELECT upto FROM sought_upto) AND instr(terms, ",
-        )
-        .push_bind(format!(" {term} "))
-        .push(") > 0");
+        .push_bind(sought.join(" AND "));
+    let with = |query: &mut QueryBuilder<Db>| {
+        if let Some(text) = text {
+            query.push(" AND instr(sought.text, ").push_bind(text.to_owned()).push(") > 0");
+        }
+    };
+    with(query);
+    query.push(" UNION ALL SELECT request FROM sought WHERE id > (SELECT upto FROM sought_upto)");
+    with(query);
+    let has = |query: &mut QueryBuilder<Db>, term: &str| {
+        query.push("instr(terms, ").push_bind(format!(" {term} ")).push(") > 0");
+    };
+    for term in all {
+        query.push(" AND ");
+        has(query, term);
+    }
+    for (place, term) in any.iter().enumerate() {
+        query.push(if place == 0 { " AND (" } else { " OR " });
+        has(query, term);
+    }
+    query.push(if any.is_empty() { "" } else { ")" });
 }
 
 /// How many groups of three letters of a text are looked up, at the most. Each costs as much as it has rows; what they
@@ -76,20 +107,27 @@ const LOOKED_UP: usize = 8;
 /// Adds a look for requests with this text among their words, which may give one more than once.
 pub(in crate::store) fn having(query: &mut QueryBuilder<Db>, text: &str) {
     let letters: Vec<char> = text.chars().collect();
-    let threes: Vec<String> = letters.windows(3).map(|three| three.iter().collect()).collect();
-    let step = threes.len().div_ceil(LOOKED_UP).max(1);
-    let spelled: Vec<String> = threes
-        .iter()
-        .rev()
-        .step_by(step)
-        .map(|three| format!("\"{}\"", three.replace('"', "\"\"")))
-        .collect();
+    query.push(
+        "SELECT sought.request AS id FROM sought_trigram CROSS JOIN sought ON sought.id = sought_trigram.rowid
+          WHERE sought_trigram MATCH ",
+    );
+    if letters.len() < 3 {
+        // Every group of three that begins so, one after the other out of the index itself.
+        query.push("(WITH RECURSIVE three (term) AS (SELECT (SELECT term FROM sought_three WHERE term >= ");
+        query.push_bind(text.to_owned()).push(" AND term < ").push_bind(format!("{text}{}", char::MAX));
+        query.push(
+            " LIMIT 1) UNION ALL
+                SELECT (SELECT term FROM sought_three WHERE term >= three.term || char(1) AND term < ",
+        );
+        query.push_bind(format!("{text}{}", char::MAX)).push(
+            " LIMIT 1) FROM three WHERE three.term IS NOT NULL)
+              SELECT coalesce(group_concat('\"' || replace(term, '\"', '\"\"') || '\"', ' OR '), '\"\"')
+                FROM three WHERE term IS NOT NULL)",
+        );
+    } else {
+        query.push_bind(spelled(&letters));
+    }
     query
-        .push(
-            "SELECT sought.request AS id FROM sought_trigram CROSS JOIN sought ON sought.id = sought_trigram.rowid
-              WHERE sought_trigram MATCH ",
-        )
-        .push_bind(spelled.join(" AND "))
         .push(" AND instr(sought.text, ")
         .push_bind(text.to_owned())
         .push(
@@ -98,6 +136,19 @@ pub(in crate::store) fn having(query: &mut QueryBuilder<Db>, text: &str) {
         )
         .push_bind(text.to_owned())
         .push(") > 0");
+}
+
+/// Some of the groups of three letters of a text, as the index is asked for all of them.
+fn spelled(letters: &[char]) -> String {
+    let threes: Vec<String> = letters.windows(3).map(|three| three.iter().collect()).collect();
+    let step = threes.len().div_ceil(LOOKED_UP).max(1);
+    let spelled: Vec<String> = threes
+        .iter()
+        .rev()
+        .step_by(step)
+        .map(|three| format!("\"{}\"", three.replace('"', "\"\"")))
+        .collect();
+    spelled.join(" AND ")
 }
 
 /// Whether there are words that are not in the index yet.
@@ -133,4 +184,34 @@ pub(in crate::store) async fn index(connection: &mut Connection, limit: u32) -> 
     }
     let count: i64 = next.try_get("count")?;
     Ok(count.unsigned_abs())
+}
+
+/// Writes other words in the place of these.
+pub(in crate::store) async fn replace(
+    connection: &mut Connection,
+    id: i64,
+    before: &str,
+    after: &str,
+) -> StoreResult<()> {
+    // What is in the index stands there as it was.
+    let indexed: bool =
+        sqlx::query_scalar("SELECT $1 <= upto FROM sought_upto").bind(id).fetch_one(&mut *connection).await?;
+    if indexed {
+        sqlx::query("INSERT INTO sought_trigram (sought_trigram, rowid, text) VALUES ('delete', $1, $2)")
+            .bind(id)
+            .bind(before)
+            .execute(&mut *connection)
+            .await?;
+        sqlx::query("INSERT INTO sought_trigram (rowid, text) VALUES ($1, $2)")
+            .bind(id)
+            .bind(after)
+            .execute(&mut *connection)
+            .await?;
+    }
+    let done = sqlx::query("UPDATE sought SET text = $2 WHERE id = $1")
+        .bind(id)
+        .bind(after)
+        .execute(connection)
+        .await?;
+    if done.rows_affected() == 1 { Ok(()) } else { Err(StoreError::Corrupt(format!("sought: no row {id}"))) }
 }

@@ -12,10 +12,20 @@ use domain::{
     view::{Page, RequestView},
 };
 use portal::service::ListOf;
+use utoipa::IntoParams;
+
+/// Whose requests are asked for.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "describes the query, which is read pair by pair")]
+struct Whose {
+    /// `true`: only requests that the caller made itself; `false`, or left out: all that it may see.
+    mine: Option<bool>,
+}
 
 /// All requests that the caller may see, newest first.
 #[utoipa::path(get, path = "/requests", tag = "requests", security(("token" = []), ("session" = [])),
-    params(Listing),
+    params(Listing, Whose),
     responses(
         (status = 200, content((Page<RequestView> = "application/json"), (String = "text/csv"),
                                (RequestView = "application/x-ndjson"))),

@@ -65,6 +65,8 @@ pub(super) struct Listing {
     /// `csv` or `ndjson`: all matches as a file, whatever `size` and `cursor` say, as with `Accept: text/csv` and
     /// `application/x-ndjson`. In CSV, what a spreadsheet would take for a formula begins with an apostrophe.
     format: Option<String>,
+    /// The zone of the times in a CSV file, as `Europe/Berlin`; each is written with its difference to UTC. UTC without it.
+    zone: Option<String>,
 }
 
 /// How many rows a page is to have.
