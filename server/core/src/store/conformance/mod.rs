@@ -9,6 +9,7 @@ mod expiry;
 mod families;
 mod hooks;
 mod keeping;
+mod moving_on;
 mod notifications;
 mod on_several;
 mod reports;
@@ -282,6 +283,7 @@ use expiry::*;
 use families::*;
 use hooks::*;
 use keeping::*;
+use moving_on::*;
 use notifications::*;
 use reports::*;
 use runs::*;
@@ -370,6 +372,7 @@ promises! {
     no_character_of_a_value_means_anything_but_itself
     what_was_sent_for_what_was_there_is_found_with_it
     words_are_found_before_and_after_they_are_indexed
+    a_history_of_before_is_found_and_counted
     people_teams_and_tokens_are_kept
     only_the_first_set_up_counts
     sessions_end_and_are_swept

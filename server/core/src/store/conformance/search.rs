@@ -354,6 +354,11 @@ pub(super) async fn some(bench: &Bench, count: usize) -> Vec<Known> {
     made
 }
 
+/// Makes one more, of this number.
+pub(super) async fn one_more(bench: &Bench, made: &mut Vec<Known>, number: usize) {
+    made.push(make(bench, number).await);
+}
+
 /// Makes every kind of search, and checks that it finds exactly what fits.
 pub(super) async fn finds_all(bench: &Bench, made: &[Known]) {
     let queries = queries(made);

@@ -9,6 +9,7 @@ use domain::{
     correlation::CORRELATION_LABEL,
     name::Name,
     search::{Field, Filter, Operator, Values},
+    time::Moment,
 };
 use sqlx::QueryBuilder;
 
@@ -50,7 +51,7 @@ pub(super) fn conditions(query: &mut QueryBuilder<Db>, list: &RequestList, team:
             .push(words::POSITION)
             .push("(sought.text, ")
             .push_bind(folded(free))
-            .push(") > 0)");
+            .push(") > 0 LIMIT 1 OFFSET 0)");
     }
 }
 
@@ -110,11 +111,16 @@ fn compared(query: &mut QueryBuilder<Db>, filter: Filter<'_>) {
         (Field::FinishedAt, Values::Moments(moments)) if filter.operator == Operator::LessThan => {
             compared_bare(query, filter, &format!("{}{column}", words::UNINDEXED));
             // So that the walk through the newest does not begin at today.
-            for moment in moments {
-                query.push(" AND request.created_at < ").push_bind(moment.millis().saturating_add(CLOCKS));
-            }
+            accepted_before(query, "request", moments);
         }
         _ => compared_bare(query, filter, &format!("{}{column}", words::UNINDEXED)),
+    }
+}
+
+/// Writes that a row was accepted before it was finished, which was before these.
+pub(super) fn accepted_before(query: &mut QueryBuilder<Db>, table: &str, finished: &[Moment]) {
+    for moment in finished {
+        query.push(format!(" AND {table}.created_at < ")).push_bind(moment.millis().saturating_add(CLOCKS));
     }
 }
 

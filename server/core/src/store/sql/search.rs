@@ -2,11 +2,11 @@
 //!
 //! A page is read in one of two ways, and which one is decided by looking rather than by guessing. Every condition that an
 //! index knows is asked how many rows it lets through, up to [`FEW`]. If one of them lets through no more, those rows are
-//! taken and looked at ("few"). Otherwise matches are frequent enough to walk through the requests in their order until
-//! the page is full ("walk").
+//! taken and looked at ("few"). Otherwise matches are most often frequent enough to walk through the requests in their
+//! order until the page is full ("walk"); where they all lie far back, the walk is given up.
 
 use super::{
-    conditions::{conditions, listed},
+    conditions::{accepted_before, compared_bare, conditions, listed},
     dialect::{Connection, Db, DbRow},
     rows::{self, REQUEST},
     sources::{Source, sources, worded},
@@ -14,7 +14,7 @@ use super::{
 use crate::store::{ListScope, RequestList, StoreResult};
 use domain::{
     name::Name,
-    search::Cursor,
+    search::{Cursor, Field, Operator, Values},
     time::Moment,
     view::{Page, RequestView},
 };
@@ -25,6 +25,8 @@ use std::cmp::Reverse;
 pub(super) const COUNTED: i64 = 10_000;
 /// How many rows are taken and sorted at the most, rather than walked through.
 const FEW: i64 = 5_000;
+/// How many rows of a list's scope are walked through before what is sought is taken from a source.
+const WALKED: i64 = 20_000;
 /// How many teams are walked through side by side. Of more, the rows of all are walked through.
 const BRANCHES: usize = 16;
 
@@ -65,17 +67,6 @@ pub(super) async fn rows(
     }
 }
 
-/// What a list asks for besides what a source says.
-#[derive(Clone, Copy)]
-enum Rest<'s> {
-    /// Nothing.
-    Nothing,
-    /// The states that these say.
-    States(&'s [&'s Source<'s>]),
-    /// All of its conditions are to be looked at.
-    Conditions,
-}
-
 /// A list, and how its rows are read.
 struct Found<'l> {
     list: &'l RequestList,
@@ -104,6 +95,10 @@ impl<'l> Found<'l> {
             (0..found.sources.len()).map(|place| row.try_get(place)).collect::<Result<_, _>>()?;
         found.few =
             (0..counts.len()).filter(|place| counts[*place] <= FEW).min_by_key(|place| counts[*place]);
+        // A span of the order in which the list is anyway is walked through, however short.
+        let in_order =
+            |place: &usize| found.sources[*place].is_in_order() && found.sources[*place].says_all(list);
+        found.few = found.few.filter(|place| !in_order(place));
         Ok(found)
     }
 
@@ -155,21 +150,20 @@ impl<'l> Found<'l> {
         if self.nowhere() {
             return Ok(0);
         }
-        if let Some(source) = self.sources.iter().find(|source| source.says_all(self.list, 0)) {
-            return self.count_of(connection, source, Rest::Nothing).await;
+        if let Some(source) = self.sources.iter().find(|source| source.says_all(self.list)) {
+            return self.count_of(connection, source, true).await;
         }
-        let (states, others): (Vec<_>, Vec<_>) =
-            self.sources.iter().partition(|source| source.is_of_states());
-        if let Some(source) = others.iter().find(|source| source.says_all(self.list, states.len())) {
-            return self.count_of(connection, source, Rest::States(&states)).await;
+        // What did not end well is little beside all else.
+        if let Some(source) = self.sources.iter().find(|source| source.is_of_states(&self.list.scope)) {
+            return self.count_of(connection, source, false).await;
         }
         if let Some(source) = worded(self.list) {
-            let rest = if source.says_all(self.list, 0) { Rest::Nothing } else { Rest::Conditions };
-            return self.count_of(connection, &source, rest).await;
+            let exact = source.says_all(self.list);
+            return self.count_of(connection, &source, exact).await;
         }
         // No order is needed, so a source is as good for many rows as for few, unless most of them are others'.
         if let Some(source) = self.sources.iter().find(|source| source.is_of(&self.list.scope)) {
-            return self.count_of(connection, source, Rest::Conditions).await;
+            return self.count_of(connection, source, false).await;
         }
         let mut query = QueryBuilder::new("SELECT count(*) FROM (");
         for (place, team) in self.branches().iter().enumerate() {
@@ -180,12 +174,12 @@ impl<'l> Found<'l> {
         Ok(query.build_query_scalar().persistent(false).fetch_one(connection).await?)
     }
 
-    /// How many requests of a source the list holds.
+    /// How many requests of a source the list holds; all of them where the source says all that the list asks for.
     async fn count_of(
         &self,
         connection: &mut Connection,
         source: &Source<'_>,
-        rest: Rest<'_>,
+        exact: bool,
     ) -> StoreResult<i64> {
         // Few come twice, so that a few more than are counted are enough; and those are read one by one, where all of
         // them would have to be sorted.
@@ -193,7 +187,7 @@ impl<'l> Found<'l> {
         let enough = if once { COUNTED + 1 } else { COUNTED + COUNTED / 10 };
         let counted = if once { "count(*)" } else { "count(DISTINCT id)" };
         let mut query = QueryBuilder::new(format!("SELECT count(*), {counted} FROM ("));
-        self.met(&mut query, source, rest, "SELECT source.id");
+        self.met(&mut query, source, exact, "SELECT source.id");
         query.push(" LIMIT ").push_bind(enough).push(") AS met");
         let row = query.build().persistent(false).fetch_one(&mut *connection).await?;
         let (met, counted): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
@@ -201,39 +195,52 @@ impl<'l> Found<'l> {
             return Ok(counted);
         }
         let mut query = QueryBuilder::new("SELECT count(*) FROM (");
-        self.met(&mut query, source, rest, "SELECT DISTINCT source.id");
+        self.met(&mut query, source, exact, "SELECT DISTINCT source.id");
         query.push(" LIMIT ").push_bind(COUNTED + 1).push(") AS met");
         Ok(query.build_query_scalar().persistent(false).fetch_one(connection).await?)
     }
 
     /// Writes a look for what the list holds of a source.
-    fn met(&self, query: &mut QueryBuilder<Db>, source: &Source<'_>, rest: Rest<'_>, what: &str) {
+    fn met(&self, query: &mut QueryBuilder<Db>, source: &Source<'_>, exact: bool, what: &str) {
         query.push(what).push(" FROM (");
         source.look(query);
         query.push(") AS source");
-        match rest {
-            Rest::Nothing => {}
-            Rest::States(states) => {
-                for (place, states) in states.iter().enumerate() {
-                    query.push(if place == 0 { " WHERE " } else { " AND " });
-                    // As a condition and not as a join, so that both databases read these once.
-                    query.push("CASE WHEN source.id IN (");
-                    states.look(query);
-                    query.push(") THEN true ELSE false END");
-                }
-            }
-            Rest::Conditions => {
-                query.push(" CROSS JOIN request WHERE request.id = source.id AND ");
-                conditions(query, self.list, None);
-            }
+        if !exact {
+            query.push(" CROSS JOIN request WHERE request.id = source.id AND ");
+            conditions(query, self.list, None);
         }
     }
 
-    /// The page, out of the rows in their order.
+    /// The page, out of the rows in their order. Where the newest of them do not fill it, what is sought may lie far back,
+    /// so that it is better taken from a source and sorted.
     async fn walk(&self, connection: &mut Connection) -> StoreResult<(Vec<RequestView>, Option<Cursor>)> {
         if self.nowhere() {
             return Ok((Vec::new(), None));
         }
+        let helps = |source: &&Source<'_>| source.is_of(&self.list.scope) && !source.is_in_order();
+        let Some(source) = self.sources.iter().find(helps) else {
+            return self.walk_through(connection, None).await;
+        };
+        let (results, next) = self.walk_through(connection, Some(WALKED)).await?;
+        if next.is_some() {
+            return Ok((results, next));
+        }
+        let mut query = taken(source);
+        query.push(format!(
+            "SELECT {REQUEST} FROM taken CROSS JOIN request WHERE request.id = taken.found AND "
+        ));
+        conditions(&mut query, self.list, None);
+        self.after(&mut query, "request");
+        self.in_order(&mut query);
+        self.page(connection, query).await
+    }
+
+    /// The page, out of so many of the rows in their order, or of all of them.
+    async fn walk_through(
+        &self,
+        connection: &mut Connection,
+        bound: Option<i64>,
+    ) -> StoreResult<(Vec<RequestView>, Option<Cursor>)> {
         let branches = self.branches();
         let several = branches.len() > 1;
         let mut query = QueryBuilder::new("");
@@ -243,7 +250,10 @@ impl<'l> Found<'l> {
             }
             query.push(format!("SELECT {REQUEST} FROM request WHERE "));
             conditions(&mut query, self.list, *team);
-            self.after(&mut query);
+            self.after(&mut query, "request");
+            if let Some(bound) = bound {
+                self.not_beyond(&mut query, *team, bound);
+            }
             self.in_order(&mut query);
             if several {
                 query.push(format!(") AS branch{place}"));
@@ -252,6 +262,45 @@ impl<'l> Found<'l> {
         if several {
             self.in_order(&mut query);
         }
+        self.page(connection, query).await
+    }
+
+    /// Leaves out what comes after so many rows of the list's scope, whatever else is asked for.
+    fn not_beyond(&self, query: &mut QueryBuilder<Db>, team: Option<&Name>, bound: i64) {
+        query.push(" AND request.created_at >= coalesce((SELECT created_at FROM request AS last WHERE ");
+        match (team, &self.list.scope) {
+            (Some(team), _) | (None, ListScope::Team(team)) => {
+                query.push("last.team = ").push_bind(team.to_string());
+            }
+            (None, ListScope::RequestedBy(principal)) => {
+                query.push("last.principal = ").push_bind(principal.0);
+            }
+            (None, _) => {
+                query.push("true");
+            }
+        }
+        for filter in self.list.search.filters() {
+            match (filter.field, filter.operator, filter.values) {
+                (Field::CreatedAt, ..) => {
+                    query.push(" AND ");
+                    compared_bare(query, filter, "last.created_at");
+                }
+                (Field::FinishedAt, Operator::LessThan, Values::Moments(moments)) => {
+                    accepted_before(query, "last", moments);
+                }
+                _ => {}
+            }
+        }
+        self.after(query, "last");
+        query.push(" ORDER BY created_at DESC, id DESC LIMIT 1 OFFSET ").push_bind(bound).push("), 0)");
+    }
+
+    /// The rows of a page that holds one more where there is another after it.
+    async fn page(
+        &self,
+        connection: &mut Connection,
+        mut query: QueryBuilder<Db>,
+    ) -> StoreResult<(Vec<RequestView>, Option<Cursor>)> {
         let rows = query.build().persistent(false).fetch_all(connection).await?;
         let mut results = views(&rows)?;
         let more = results.len() > self.size();
@@ -278,10 +327,10 @@ impl<'l> Found<'l> {
         }
     }
 
-    fn after(&self, query: &mut QueryBuilder<Db>) {
+    fn after(&self, query: &mut QueryBuilder<Db>, table: &str) {
         if let Some(Cursor { at, id }) = self.list.search.cursor() {
-            query.push(" AND (request.created_at, request.id) < (").push_bind(at.millis()).push(", ");
-            query.push_bind(id).push(")");
+            query.push(format!(" AND ({table}.created_at, {table}.id) < ("));
+            query.push_bind(at.millis()).push(", ").push_bind(id).push(")");
         }
     }
 }
