@@ -110,14 +110,14 @@ fn Shown(kind: Kind, page: ListPage, query: String, path: String, team: Option<S
         .into_any()
     };
     view! {
-        {(!nothing_at_all).then(|| view! {
-            <FilterForm filter=filter.clone() path=path.clone() offerings open=misread/>
-        })}
         {wrong.map(|wrong| view! {
             <section class="note wrong" role="alert" id="misread">
                 <h2>"This filter is not understood"</h2>
                 <p>{wrong} " " <a href=path.clone()>"Show all"</a></p>
             </section>
+        })}
+        {(!nothing_at_all).then(|| view! {
+            <FilterForm filter=filter.clone() path=path.clone() offerings open=misread/>
         })}
         <Conditions filter=filter path=path.clone()/>
         {days.map(|days| view! { <Days days/> })}
