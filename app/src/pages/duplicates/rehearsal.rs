@@ -179,7 +179,7 @@ fn Pair(pair: RehearsedPair) -> impl IntoView {
             </td>
             <td>{apart(apart_millis)}</td>
             <td>{team}</td>
-            <td>{likeness}</td>
+            <td class="words">{likeness}</td>
         </tr>
     }
 }
