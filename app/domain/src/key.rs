@@ -44,6 +44,20 @@ impl SubmissionKey {
             [b'"', rest @ ..] => unquote(rest)?,
             _ => text.to_vec(),
         };
+        Self::checked(bare)
+    }
+
+    /// Reads the one key among the values of a header that may be absent or sent twice.
+    pub fn parse_only<'a>(sent: impl IntoIterator<Item = &'a [u8]>) -> Result<Self, KeyError> {
+        Self::parse(only(sent)?)
+    }
+
+    /// Reads an identifier that has one spelling, as the one value of a header: quotation marks are characters of it.
+    pub fn verbatim_only<'a>(sent: impl IntoIterator<Item = &'a [u8]>) -> Result<Self, KeyError> {
+        Self::checked(only(sent)?.trim_ascii().to_vec())
+    }
+
+    fn checked(bare: Vec<u8>) -> Result<Self, KeyError> {
         if bare.trim_ascii().is_empty() {
             return Err(KeyError::Missing);
         }
@@ -56,21 +70,18 @@ impl SubmissionKey {
         String::from_utf8(bare).map(Self).map_err(|_| KeyError::NotVisibleAscii)
     }
 
-    /// Reads the one key among the values of a header that may be absent or sent twice.
-    pub fn parse_only<'a>(sent: impl IntoIterator<Item = &'a [u8]>) -> Result<Self, KeyError> {
-        let mut values = sent.into_iter();
-        let first = values.next().ok_or(KeyError::Missing)?;
-        if values.next().is_some() {
-            return Err(KeyError::Repeated);
-        }
-        Self::parse(first)
-    }
-
     /// The key itself, unquoted.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// The one value of a header that may be absent or sent twice.
+fn only<'a>(sent: impl IntoIterator<Item = &'a [u8]>) -> Result<&'a [u8], KeyError> {
+    let mut values = sent.into_iter();
+    let first = values.next().ok_or(KeyError::Missing)?;
+    if values.next().is_some() { Err(KeyError::Repeated) } else { Ok(first) }
 }
 
 fn unquote(rest: &[u8]) -> Result<Vec<u8>, KeyError> {
@@ -111,6 +122,17 @@ mod tests {
         assert_eq!(parse(r#""a\"b\\c""#), Ok(r#"a"b\c"#.into()));
         assert_eq!(parse(r#"a"b\c"#), Ok(r#"a"b\c"#.into()));
         assert_eq!(parse("  padded\t"), Ok("padded".into()));
+    }
+
+    #[test]
+    fn what_has_one_spelling_keeps_its_quotation_marks() {
+        let verbatim = |sent: &str| SubmissionKey::verbatim_only([sent.as_bytes()]).map(|key| key.0);
+        assert_eq!(verbatim("\"e1\""), Ok("\"e1\"".into()));
+        assert_eq!(verbatim("\"open"), Ok("\"open".into()));
+        assert_eq!(verbatim(" e1 "), Ok("e1".into()));
+        assert_eq!((verbatim(""), verbatim("a b")), (Err(KeyError::Missing), Err(KeyError::NotVisibleAscii)));
+        assert_eq!(SubmissionKey::verbatim_only([]), Err(KeyError::Missing));
+        assert_eq!(SubmissionKey::verbatim_only([b"a".as_slice(), b"a"]), Err(KeyError::Repeated));
     }
 
     #[test]

@@ -292,6 +292,54 @@ async fn without_an_identity_nothing_is_done_and_none_is_made_up() {
     never.deliver(&nobody, "e-1", &second).await.refused(404, "not-found");
 }
 
+#[tokio::test]
+async fn an_event_is_judged_by_its_signature_then_by_its_identity_at_hooks_of_each_kind() {
+    let world = World::start();
+    let (owner, nobody) = (owner(&world), world.nobody());
+    for signature in ["standard", "github", "bearer"] {
+        let hook = made(&owner, &definition(signature)).await;
+        let body = order(&format!("by-{signature}"), 1).to_string();
+        Answer::of(hook.bare(&nobody, &body)).await.refused(401, "signature-wrong");
+        let header = match signature {
+            "standard" => "webhook-id",
+            "github" => "x-github-delivery",
+            _ => "idempotency-key",
+        };
+        let signed = |at: i64| {
+            let call = hook.bare(&nobody, &body);
+            match signature {
+                "standard" => call
+                    .header("webhook-timestamp", at)
+                    .header("webhook-signature", standard(&hook.secret, "", at, &body)),
+                "github" => call.header("X-Hub-Signature-256", github(&hook.secret, &body)),
+                _ => call.bearer_auth(&hook.secret),
+            }
+        };
+        let refused = Answer::of(signed(now())).await.refused(400, "idempotency-key-missing");
+        assert!(refused.text().contains(header), "{}", refused.text());
+        Answer::of(signed(now()).header(header, "a").header(header, "a"))
+            .await
+            .refused(400, "idempotency-key-invalid");
+        let id = hook.deliver(&nobody, "one", &order(&format!("by-{signature}"), 1)).await.is(202).id();
+        // Only the header Idempotency-Key knows two spellings of one identity.
+        let quoted = hook.deliver(&nobody, "\"one\"", &order(&format!("by-{signature}"), 1)).await;
+        if signature == "bearer" {
+            let again = quoted.is(202);
+            assert_eq!((again.id(), again.header("idempotency-replayed")), (id, Some("true")));
+        } else {
+            let other = quoted.is(200);
+            assert_eq!(other.header("keyturn-outcome"), Some("existing"));
+            // Of GitHub's the two without an identity were genuine as well.
+            let listed = deliveries(&owner, &hook, if signature == "github" { 4 } else { 2 }).await;
+            assert!(listed.iter().any(|one| one["event_id"] == "\"one\""), "{listed:?}");
+        }
+    }
+    // What is stale is so with and without an ID.
+    let hook = made(&owner, &definition("standard")).await;
+    let call = hook.bare(&nobody, "{}").header("webhook-timestamp", now() - 3600);
+    Answer::of(call.header("webhook-signature", "v1,AAAA")).await.refused(401, "signature-wrong");
+}
+
 fn uuid(number: u128) -> String {
     format!("{:08x}-0000-7000-8000-{number:012x}", 0x0190_0000)
 }

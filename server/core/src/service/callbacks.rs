@@ -5,24 +5,24 @@ use super::{
     keyed::object,
     keys::RESEAL_AT_ONCE,
     read::{page_size, place},
+    signed::{self, Unproven},
 };
 use crate::{
     Caller, Error, Result,
-    signature::{SharedSecret, StandardHeaders, mac, standard_is_genuine},
+    signature::{SharedSecret, mac},
     store::{Errand, ErrandSeal, Report, Taken},
 };
 use bytes::Bytes;
 use domain::{
     callback::{HeardView, OrphanView, Progress},
     id::ErrandId,
+    key::KeyError,
     problem::{FieldError, ProblemKind},
     view::{EventEntry, Object, Page},
 };
 use serde_json::Value;
 use std::net::IpAddr;
 
-/// The longest ID of a report, in bytes.
-const LONGEST_ID: usize = 255;
 /// The largest sequence number, which every JSON carries exactly.
 const LARGEST: i64 = (1 << 53) - 1;
 /// The longest text of a report's progress or reason, and of one of its log lines.
@@ -50,6 +50,20 @@ pub struct Delivery {
     pub from: Option<IpAddr>,
 }
 
+impl Delivery {
+    fn headers(&self) -> signed::Headers<'_> {
+        signed::Headers {
+            ids: slices(&self.ids),
+            timestamps: slices(&self.timestamps),
+            signatures: slices(&self.signatures),
+        }
+    }
+}
+
+fn slices(values: &[Vec<u8>]) -> Vec<&[u8]> {
+    values.iter().map(Vec::as_slice).collect()
+}
+
 /// What a report says, read and checked.
 struct Said {
     progress: Progress,
@@ -63,7 +77,6 @@ impl Portal {
     /// Takes in a report of work that goes on elsewhere. A repeat (`true`) gets what became of the first.
     pub async fn callback(&self, id: &str, delivery: Delivery) -> Result<(HeardView, bool)> {
         let portal = &self.0;
-        let event = event(&delivery.ids)?;
         let now = portal.clock.now();
         let found = match id.parse::<ErrandId>() {
             Ok(id) => portal.store.errand(id).await?,
@@ -75,24 +88,32 @@ impl Portal {
         };
         let own = portal.errand_secret(&errand)?;
         let mut secrets = vec![own.clone()];
-        if let Some(request) = portal.store.request(errand.request).await?
+        let request = portal.store.request(errand.request).await?;
+        if let Some(request) = &request
             && let Some(offering) = portal.catalog.get(&request.view.offering)
         {
             secrets.extend(offering.provisioner.shared_secrets());
         }
-        let headers = StandardHeaders {
-            id: Some(event.as_bytes()),
-            timestamp: only(&delivery.timestamps),
-            signature: only(&delivery.signatures),
+        let event = match signed::standard(&secrets, &delivery.headers(), &delivery.body, now) {
+            Ok(id) => id.to_string(),
+            Err(Unproven::Id(error)) => return Err(no_id(error)),
+            Err(Unproven::Signature) => {
+                // Braked only once known to be wrong, as with tokens.
+                portal.throttle.wrong_guess(delivery.from, now)?;
+                return Err(Error::new(
+                    ProblemKind::SignatureWrong,
+                    "The report is not signed with this callback's secret, or its time is more than five minutes \
+                     off. Nothing of it was recorded.",
+                ));
+            }
         };
-        if !standard_is_genuine(&secrets, headers, &delivery.body, now) {
-            // Braked only once known to be wrong, as with tokens.
-            portal.throttle.wrong_guess(delivery.from, now)?;
+        let ended = request.and_then(|request| request.view.finished_at);
+        if ended.is_some_and(|ended| ended.plus(portal.settings.guard.retention) <= now) {
             return Err(Error::new(
-                ProblemKind::SignatureWrong,
-                "The report is not signed with this callback's secret, or its time is more than five minutes off. \
-                 Nothing of it was recorded.",
-            ));
+                ProblemKind::KeyExpired,
+                "What this callback reports on ended longer ago than reports are told apart. Nothing was recorded.",
+            )
+            .about(errand.request));
         }
         let said = read(&delivery.body)?;
         if said.attempt.is_some_and(|attempt| attempt > errand.attempt) {
@@ -201,29 +222,14 @@ fn purpose(id: ErrandId, what: &str) -> String {
     format!("errand:{id}:{what}")
 }
 
-/// The one value of a header; none where there are several.
-fn only(values: &[Vec<u8>]) -> Option<&[u8]> {
-    match values {
-        [one] => Some(one),
-        _ => None,
-    }
-}
-
-/// The ID that the source gave the report. It is part of what is signed, so it is never made up here.
-fn event(ids: &[Vec<u8>]) -> Result<String> {
-    let kind = if ids.is_empty() { ProblemKind::KeyMissing } else { ProblemKind::KeyInvalid };
-    let refused = || {
-        Error::new(
-            kind,
-            "Send the report's own ID as webhook-id, once: 1 to 255 visible ASCII characters, the same for every \
-             delivery of this report. Nothing was recorded.",
-        )
-    };
-    let id = only(ids).ok_or_else(refused)?;
-    if id.is_empty() || id.len() > LONGEST_ID || !id.iter().all(u8::is_ascii_graphic) {
-        return Err(refused());
-    }
-    String::from_utf8(id.to_vec()).map_err(|_| refused())
+/// The refusal of a report without an ID of its source. It is part of what is signed, so it is never made up here.
+fn no_id(error: KeyError) -> Error {
+    let kind = if error == KeyError::Missing { ProblemKind::KeyMissing } else { ProblemKind::KeyInvalid };
+    Error::new(
+        kind,
+        "Send the report's own ID as webhook-id, once: 1 to 255 visible ASCII characters, the same for every delivery \
+         of this report. Nothing was recorded.",
+    )
 }
 
 /// Reads a report; every value that does not fit is named.

@@ -16,6 +16,7 @@ mod lineage;
 mod notifications;
 mod people;
 mod read;
+mod signed;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -121,6 +122,17 @@ impl Arrival {
     pub(crate) fn key(&self) -> Result<SubmissionKey> {
         Ok(SubmissionKey::parse_only(self.keys.iter().map(Vec::as_slice))?)
     }
+
+    /// Refuses a body that says anything where address and key say all: after the key, as everywhere.
+    pub fn says_all(&self, body: &[u8]) -> Result<()> {
+        self.key()?;
+        says_nothing(body)
+    }
+}
+
+/// Refuses a body that is neither absent nor an object without members.
+pub fn says_nothing(body: &[u8]) -> Result<()> {
+    keyed::object(body, &[]).map(|_| ())
 }
 
 /// Why a portal did not open.
@@ -311,6 +323,20 @@ impl Inner {
             arrived.request = claim.request;
             self.record(arrived, &Err(error.clone()), false);
         }
+    }
+
+    /// What the caller was to see of a team for a keyed call; where it may not, a repeat of an own key is written down.
+    pub(crate) async fn seen<T>(
+        &self,
+        found: Result<T>,
+        (caller, team): (&Caller, &str),
+        arrival: &Arrival,
+        operation: Operation,
+    ) -> Result<T> {
+        if let Err(error) = &found {
+            self.record_unseen(caller, team, arrival.key()?, operation, error).await;
+        }
+        found
     }
 
     /// Takes the receivers of what waits to be written; only the first caller gets them.

@@ -41,7 +41,9 @@ async fn batch(portal: &Inner) -> bool {
     let sessions = more("sessions", store.sweep_sessions(now, AT_ONCE).await);
     let before = Moment::from_millis(now.millis().saturating_sub(millis(DELIVERIES_KEPT)));
     let hooks = more("deliveries", store.sweep_hooks(now, before, AT_ONCE).await);
-    let errands = more("errands", store.sweep_errands(now, guard.retention, AT_ONCE).await);
+    // A callback that is over is still told from one that never was, as a key is.
+    let known = guard.retention.saturating_add(guard.tombstones);
+    let errands = more("errands", store.sweep_errands(now, known, AT_ONCE).await);
     // A delivery is tried for less long than keys are kept.
     let old = Moment::from_millis(now.millis().saturating_sub(millis(guard.retention)));
     let told = more("notifications", store.sweep_deliveries(old, AT_ONCE).await);

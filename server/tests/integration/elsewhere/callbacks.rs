@@ -29,7 +29,17 @@ pub(super) async fn deliver(
     event: &str,
     body: &Value,
 ) -> Answer {
-    let (now, body) = (now(), body.to_string());
+    deliver_at(now(), (base, path), secret, event, body).await
+}
+
+async fn deliver_at(
+    now: Moment,
+    (base, path): (&str, &str),
+    secret: &SharedSecret,
+    event: &str,
+    body: &Value,
+) -> Answer {
+    let body = body.to_string();
     let call = reqwest::Client::new()
         .post(format!("{base}{path}"))
         .header("content-type", "application/json")
@@ -97,9 +107,19 @@ async fn a_callback_needs_no_login_but_its_signature() {
     let (base, done) = (&world.server.base, json!({ "state": "succeeded", "sequence": 1 }));
     let wrong = SharedSecret::kept("whsec_b3RoZXI=".into()).unwrap();
     deliver(base, &path, &wrong, "ev", &done).await.refused(401, "signature-wrong");
-    let unsigned = reqwest::Client::new().post(format!("{base}{path}")).json(&done);
-    Answer::of(unsigned).await.refused(400, "idempotency-key-missing");
+    let unsigned = |path: &str| reqwest::Client::new().post(format!("{base}{path}")).json(&done);
+    Answer::of(unsigned(&path)).await.refused(401, "signature-wrong");
+    Answer::of(unsigned(&path).header("webhook-id", "ev")).await.refused(401, "signature-wrong");
     let nowhere = "/api/v1/callbacks/0190aaaa-0000-7000-8000-000000000000";
+    Answer::of(unsigned(nowhere)).await.refused(404, "not-found");
+    // Without an ID there is nothing that a signature could be checked against, unless it is stale already.
+    let nameless = |at: i64| {
+        let call = unsigned(&path).header("webhook-timestamp", at).header("webhook-signature", "v1,AAAA");
+        Answer::of(call)
+    };
+    let seconds = now().millis().div_euclid(1000);
+    nameless(seconds).await.refused(400, "idempotency-key-missing");
+    nameless(seconds - 3600).await.refused(401, "signature-wrong");
     deliver(base, nowhere, &secret, "ev", &done).await.refused(404, "not-found");
     let form = reqwest::Client::new().post(format!("{base}{path}")).form(&[("state", "succeeded")]);
     Answer::of(form).await.refused(415, "unsupported-media-type");
@@ -112,4 +132,38 @@ async fn a_callback_needs_no_login_but_its_signature() {
     assert_eq!((repeat.header("idempotency-replayed"), &repeat.body), (Some("true"), &first.body));
     assert_eq!(world.ann.ended(&id).await["state"], "succeeded");
     assert!(!world.server.log().contains(secret.reveal()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_callback_that_is_over_is_told_from_one_that_never_was_and_its_orphan_stays() {
+    let (machines, folder) = (Machines::default(), tempfile::tempdir().unwrap());
+    let base = machines.serve().await;
+    let mut world = World::at(home(folder.path(), &Machines::offering(&base), Home::on_sqlite));
+    let id = world.ann.made(&machine("over", "callback")).await;
+    let (path, secret) = callback(&machines, "over").await;
+    world.ann.act(&format!("/requests/{id}/cancel"), "cancel").await;
+    assert_eq!(world.ann.ended(&id).await["state"], "canceled");
+    let done = json!({ "state": "succeeded", "sequence": 1 });
+    let late = deliver(&world.server.base, &path, &secret, "late", &done).await.is(200);
+    assert_eq!(late.json()["outcome"], "orphaned");
+    for (days, status, slug) in [(6, 200, ""), (8, 410, "idempotency-key-expired"), (98, 404, "not-found")] {
+        world.server.home.set("KEYTURN_CLOCK_OFFSET", &format!("{days}d"));
+        world.kill();
+        world.restart();
+        let at = now().plus(std::time::Duration::from_hours(days * 24));
+        let there = (world.server.base.clone(), path.clone());
+        let again = async || deliver_at(at, (&there.0, &there.1), &secret, "late", &done).await;
+        eventually("what is over is swept", async || (again().await.status == status).then_some(())).await;
+        let orphans = if days < 90 { world.ada.get("/orphans").await.is(200).json() } else { json!([]) };
+        match status {
+            200 => again().await.repeats_without_state(&late),
+            _ => drop(again().await.refused(status, slug)),
+        }
+        if days < 90 {
+            assert_eq!(orphans["results"][0]["request"]["id"], id, "{days}: {orphans}");
+            let wrong = SharedSecret::kept("whsec_b3RoZXI=".into()).unwrap();
+            let guess = deliver_at(at, (&there.0, &there.1), &wrong, "late", &done).await;
+            guess.refused(401, "signature-wrong");
+        }
+    }
 }

@@ -1,7 +1,10 @@
 //! The door for events: each asks at most once, however often it is delivered.
 
 use super::{
-    super::{Inner, Portal},
+    super::{
+        Inner, Portal,
+        signed::{self, STANDARD_ID, Unproven},
+    },
     definition::asked_for,
     principal,
     seals::Kept,
@@ -9,7 +12,7 @@ use super::{
 use crate::{
     Answer, AnswerKind, Answered, Caller, Error, Result, guard,
     mapping::{self, Meant},
-    signature::{SharedSecret, StandardHeaders, bearer_is_genuine, github_is_genuine, standard_is_genuine},
+    signature::{SharedSecret, bearer_is_genuine, github_is_genuine},
     store::{Arrived, Claim, Delivery, StoredHook, StoredRequest},
 };
 use bytes::Bytes;
@@ -53,37 +56,39 @@ impl Event {
         first.filter(|_| values.next().is_none())
     }
 
-    /// Whether one of the secrets signed it as the hook wants it.
-    fn is_genuine(&self, signing: Signing, secrets: &[SharedSecret], now: Moment) -> bool {
-        match signing {
+    /// Every value of a header.
+    fn all<'e>(&'e self, name: &str) -> Vec<&'e [u8]> {
+        let values = self.headers.iter().filter(|(known, _)| known == name);
+        values.map(|(_, value)| value.as_slice()).collect()
+    }
+
+    /// Whether one of the secrets signed it as the hook wants it; else why not.
+    fn proven(&self, signing: Signing, secrets: &[SharedSecret], now: Moment) -> Result<(), Unproven> {
+        let genuine = match signing {
             Signing::Standard => {
-                let headers = StandardHeaders {
-                    id: self.only("webhook-id"),
-                    timestamp: self.only("webhook-timestamp"),
-                    signature: self.only("webhook-signature"),
+                let headers = signed::Headers {
+                    ids: self.all(STANDARD_ID),
+                    timestamps: self.all("webhook-timestamp"),
+                    signatures: self.all("webhook-signature"),
                 };
-                standard_is_genuine(secrets, headers, &self.body, now)
+                return signed::standard(secrets, &headers, &self.body, now).map(|_| ());
             }
             Signing::Github => github_is_genuine(secrets, self.only("x-hub-signature-256"), &self.body),
             Signing::Bearer => bearer_is_genuine(secrets, self.only("authorization")),
-        }
+        };
+        if genuine { Ok(()) } else { Err(Unproven::Signature) }
     }
 
-    /// Its identity. Nothing else stands in for it: two events may well be alike.
+    /// Its identity. Nothing else stands in for it: two events may well be alike. Only the header `Idempotency-Key` knows
+    /// two spellings of one identity; elsewhere quotation marks are characters.
     fn identity(&self, header: &str) -> Result<SubmissionKey> {
-        let values = self.headers.iter().filter(|(name, _)| name == header);
-        SubmissionKey::parse_only(values.map(|(_, value)| value.as_slice())).map_err(|error| {
-            let kind =
-                if error == KeyError::Missing { ProblemKind::KeyMissing } else { ProblemKind::KeyInvalid };
-            let detail = match error {
-                KeyError::Missing => format!(
-                    "This hook finds an event's identity in the header {header}, which is missing or empty. A repeat \
-                     could not be told from another event of the same content, so nothing was done."
-                ),
-                other => format!("The event's identity, in the header {header}: {other}. Nothing was done."),
-            };
-            Error::new(kind, detail)
-        })
+        let values = self.all(header);
+        let read = if header == "idempotency-key" {
+            SubmissionKey::parse_only(values)
+        } else {
+            SubmissionKey::verbatim_only(values)
+        };
+        read.map_err(|error| no_identity(header, error))
     }
 
     /// The headers that a mapping may read.
@@ -99,6 +104,19 @@ impl Event {
             .take(MOST_HEADERS)
             .collect()
     }
+}
+
+/// The refusal of an event without an identity.
+fn no_identity(header: &str, error: KeyError) -> Error {
+    let kind = if error == KeyError::Missing { ProblemKind::KeyMissing } else { ProblemKind::KeyInvalid };
+    let detail = match error {
+        KeyError::Missing => format!(
+            "This hook finds an event's identity in the header {header}, which is missing or empty. A repeat could not \
+             be told from another event of the same content, so nothing was done."
+        ),
+        other => format!("The event's identity, in the header {header}: {other}. Nothing was done."),
+    };
+    Error::new(kind, detail)
 }
 
 /// What became of a genuine event.
@@ -180,10 +198,14 @@ impl Inner {
         let now = self.clock.now();
         let secrets = self.hook_secrets(hook, now)?;
         let definition = &hook.view.definition;
-        if !event.is_genuine(definition.signature, &secrets, now) {
-            // Braked only once known to be wrong: a genuine event gets in whatever its neighbours try.
-            self.throttle.wrong_guess(event.address, now)?;
-            return Err(Error::new(ProblemKind::SignatureWrong, ProblemKind::SignatureWrong.help()));
+        match event.proven(definition.signature, &secrets, now) {
+            Ok(()) => {}
+            Err(Unproven::Id(error)) => return Err(no_identity(STANDARD_ID, error)),
+            Err(Unproven::Signature) => {
+                // Braked only once known to be wrong: a genuine event gets in whatever its neighbours try.
+                self.throttle.wrong_guess(event.address, now)?;
+                return Err(Error::new(ProblemKind::SignatureWrong, ProblemKind::SignatureWrong.help()));
+            }
         }
         let identity = event.identity(&definition.identity);
         let name = identity.as_ref().ok().map(|key| key.as_str().to_owned());

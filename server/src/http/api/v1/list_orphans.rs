@@ -9,7 +9,7 @@ use axum::{extract::State, http::Uri, response::Response};
 use domain::{callback::OrphanView, problem::Problem, view::Page};
 
 /// What succeeded elsewhere after its request had come to another end, newest first; for administrators. Kept as long as
-/// keys, from the report on.
+/// keys and their tombstones, from the report on.
 #[utoipa::path(get, path = "/orphans", tag = "callbacks", security(("token" = []), ("session" = [])),
     params(Part),
     responses(
