@@ -92,6 +92,9 @@ fn wrong(parameter: &str, rule: &str) -> SearchError {
 impl Filter {
     /// The filter that an address' query spells.
     pub fn read(query: &str) -> Result<Self, SearchError> {
+        if let Some(part) = search::ill_encoded(query) {
+            return Err(wrong(part, search::NOT_UTF8));
+        }
         let mut filter = Self::default();
         let mut pairs: Vec<(String, String)> = Vec::new();
         for (name, value) in search::decoded(query) {

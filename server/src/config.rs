@@ -173,11 +173,7 @@ impl Config {
             })?,
             clock_offset_millis: parse(given, "clock_offset", "0s", span::signed_millis)?,
             outbound_allow: parse(given, "outbound_allow", "public", str::parse)?,
-            log: parse(given, "log", "info", |text| {
-                text.parse::<tracing_subscriber::filter::Targets>().map(|_| text.to_owned()).map_err(|_| {
-                    "write a level (error, warn, info, debug, trace) or target=level pairs".into()
-                })
-            })?,
+            log: parse(given, "log", "info", log)?,
             log_format: parse(given, "log_format", "text", |text| match text {
                 "text" => Ok(LogFormat::Text),
                 "json" => Ok(LogFormat::Json),
@@ -255,6 +251,18 @@ fn parse<T>(
             read(value.trim()).map_err(|why| ConfigError { setting: setting.clone(), why })
         }
         None => read(default).map_err(|why| ConfigError { setting: key.to_owned(), why }),
+    }
+}
+
+/// A word that is no level would be taken for a target alone, and everything else be left out of the log.
+fn log(text: &str) -> Result<String, String> {
+    let understood = text.split(',').map(str::trim).all(|part| {
+        let level = part.split_once('=').map_or(part, |(_, level)| level);
+        level.parse::<tracing::level_filters::LevelFilter>().is_ok() && !level.is_empty()
+    });
+    match text.parse::<tracing_subscriber::filter::Targets>() {
+        Ok(_) if understood => Ok(text.to_owned()),
+        _ => Err("write a level (off, error, warn, info, debug, trace) or target=level pairs".into()),
     }
 }
 

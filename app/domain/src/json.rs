@@ -1,7 +1,9 @@
 //! Strict JSON intake (I-JSON, RFC 7493) and its canonical form (JCS, RFC 8785).
 //!
 //! Two bodies that mean the same must hash alike, and no two values may collapse into one. So a repeated member and a
-//! number that a double cannot hold exactly are refused while reading, before anything is claimed.
+//! number that a double cannot hold are refused while reading, before anything is claimed: whole numbers beyond 2^53 - 1,
+//! whatever a double overflows on, and fractions that a double takes for a whole number, nothing among them. Other
+//! fractions are the nearest double, as in every reader of I-JSON.
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -28,14 +30,79 @@ pub struct JsonError {
 pub fn read(bytes: &[u8]) -> Result<Value, JsonError> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = Strict.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
-    value.map_err(|error| JsonError {
+    let value = value.map_err(|error| JsonError {
         line: error.line(),
         column: error.column(),
         message: {
             let text = error.to_string();
-            text.rsplit_once(" at line ").map_or(text.clone(), |(message, _)| message.to_owned())
+            match text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message) {
+                "number out of range" => BEYOND.to_owned(),
+                message => message.to_owned(),
+            }
         },
+    })?;
+    // A double does not tell what it was read from.
+    match literals(bytes).find(|(_, literal)| collapses(literal)) {
+        None => Ok(value),
+        Some((end, _)) => {
+            let before = &bytes[..end];
+            let line_begins = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            Err(JsonError {
+                message: BEYOND_FRACTION.to_owned(),
+                line: 1 + before.iter().filter(|byte| **byte == b'\n').count(),
+                column: end - line_begins,
+            })
+        }
+    }
+}
+
+/// The numbers of a text that is JSON, each with where it ends.
+fn literals(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while let Some(&byte) = bytes.get(at) {
+            at += 1;
+            if byte == b'"' {
+                while let Some(&inner) = bytes.get(at).filter(|inner| **inner != b'"') {
+                    at += if inner == b'\\' { 2 } else { 1 };
+                }
+                at += 1;
+            } else if byte == b'-' || byte.is_ascii_digit() {
+                let begin = at - 1;
+                let goes_on = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+                at += bytes[at..].iter().take_while(|byte| goes_on(byte)).count();
+                return Some((at, &bytes[begin..at]));
+            }
+        }
+        None
     })
+}
+
+/// Whether a number is a fraction that a double holds as a whole number.
+fn collapses(literal: &[u8]) -> bool {
+    if !literal.iter().any(|byte| b".eE".contains(byte)) {
+        return false;
+    }
+    let text = String::from_utf8_lossy(literal);
+    let read: f64 = text.parse().unwrap_or(f64::NAN);
+    read.fract() == 0.0 && !is_whole(&text)
+}
+
+/// Whether a number, as it is written, has nothing behind its point.
+fn is_whole(literal: &str) -> bool {
+    let (mantissa, exponent) = literal.split_once(['e', 'E']).unwrap_or((literal, "0"));
+    let mantissa = mantissa.trim_start_matches('-');
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let zeros = if fraction.is_empty() { whole.len() - whole.trim_end_matches('0').len() } else { 0 };
+    if fraction.is_empty() && zeros == whole.len() {
+        return true;
+    }
+    // An exponent that is too long to be read decides by its sign.
+    let beyond = if exponent.starts_with('-') { i64::MIN } else { i64::MAX };
+    let exponent: i64 = exponent.parse().unwrap_or(beyond);
+    let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    exponent.saturating_add(count(zeros)) >= count(fraction.len())
 }
 
 /// The canonical bytes of a value (RFC 8785).
@@ -66,6 +133,9 @@ impl<'de> DeserializeSeed<'de> for Strict {
         deserializer.deserialize_any(self)
     }
 }
+
+const BEYOND_FRACTION: &str =
+    "a fraction that JSON does not carry: it would become a whole number; send it as a string";
 
 const BEYOND: &str = "a number beyond what JSON carries exactly (whole numbers reach to 9007199254740991); send it as a string";
 
@@ -198,6 +268,43 @@ mod tests {
     }
 
     #[test]
+    fn what_is_refused_of_numbers_may_be_sent_as_a_string_and_stands_at_its_place() {
+        for beyond in [
+            "9007199254740991.4",
+            "4503599627370497.5",
+            "-4503599627370497.6",
+            "45035996273704975e-1",
+            "0.99999999999999999999",
+            "1e-400",
+            "-1e-99999999999999999999",
+            "1e400",
+            "1e99999999999999999999",
+        ] {
+            let error = read(format!("{{\"a\":\n [{beyond}]}}").as_bytes()).unwrap_err();
+            assert!(error.message.contains("as a string") && error.line == 2, "{beyond}: {error}");
+        }
+        for fine in [
+            "0.1",
+            "1.0",
+            "1e0",
+            "1.50e1",
+            "100e-2",
+            "0.30000000000000004",
+            "0e99999999999999999999",
+            "-0.0e-400",
+            "-0e-5",
+            "5e-324",
+            "4503599627370495.5",
+            "9007199254740991.0",
+            "\"9007199254740991.4\"",
+            "\"\\\" 9007199254740991.4\"",
+        ] {
+            assert!(read(fine.as_bytes()).is_ok(), "{fine}");
+        }
+        assert_eq!(read(b"1.50e1").unwrap(), 15);
+    }
+
+    #[test]
     fn a_repeated_member_is_refused_with_its_place() {
         for twice in
             [r#"{"size":"small","size":"large"}"#, r#"{"x":{"a":1,"\u0061":2}}"#, r#"[{"k":1,"k":1}]"#]
@@ -246,6 +353,21 @@ mod tests {
         fn different_values_have_different_canonical_forms(a in any_json(), b in any_json()) {
             let (a, b) = (read(a.to_string().as_bytes()).unwrap(), read(b.to_string().as_bytes()).unwrap());
             prop_assert_eq!(a == b, canonical(&a) == canonical(&b));
+        }
+
+        #[test]
+        fn a_number_is_kept_as_what_it_is_near_or_refused(digits in "[1-9][0-9]{0,24}", point in 0_usize..25, exponent in -30_i64..30) {
+            let point = point.min(digits.len());
+            let whole = if point == 0 { "0" } else { &digits[..point] };
+            let literal = format!("{whole}.{}0e{exponent}", &digits[point..]);
+            let scale = exponent - i64::try_from(digits.len() - point).unwrap();
+            let zeros = digits.len() - digits.trim_end_matches('0').len();
+            let fraction = scale + i64::try_from(zeros).unwrap() < 0;
+            match read(literal.as_bytes()) {
+                // A fraction is never taken for a whole number, nor the other way round.
+                Ok(number) => prop_assert_eq!(number.as_i64().is_none(), fraction, "{}", literal),
+                Err(error) => prop_assert!(error.message.contains("as a string"), "{}: {}", literal, error),
+            }
         }
 
         #[test]

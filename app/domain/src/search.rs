@@ -13,7 +13,7 @@ mod spelling;
 mod tests;
 mod words;
 
-pub use spelling::{decoded, encoded};
+pub use spelling::{decoded, encoded, ill_encoded};
 pub use words::{Field, Operator};
 
 use crate::{
@@ -40,6 +40,9 @@ pub const MAX_TEXT_LENGTH: usize = 256;
 pub const MAX_VALUES: usize = 100;
 /// The most filters of one search.
 pub const MAX_FILTERS: usize = 64;
+
+/// The rule that a query breaks whose bytes, decoded, are no text.
+pub const NOT_UTF8: &str = "is not UTF-8 once it is decoded";
 
 /// A parameter of a search that is not understood: which one, and the rule that it broke.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -113,7 +116,16 @@ impl Filter<'_> {
             Values::States(states) => {
                 states.contains(state) != matches!(self.operator, Operator::NotEquals | Operator::NotIn)
             }
-            Values::Texts(texts) => texts.iter().any(|text| self.operator.holds(state.as_str(), text)),
+            Values::Texts(texts) => texts.iter().any(|text| match self.operator {
+                Operator::Contains | Operator::StartsWith => {
+                    state.words().any(|word| self.operator.holds(word, text))
+                }
+                // In the order of our words, by whichever word the place in it is named.
+                _ => {
+                    let ours = text.parse().map_or(text.as_str(), |state: RequestState| state.as_str());
+                    self.operator.holds(state.as_str(), ours)
+                }
+            }),
             Values::Ids(_) | Values::Moments(_) => false,
         };
         RequestState::ALL.into_iter().filter(through).collect()
@@ -183,7 +195,10 @@ impl Search {
 
     /// The search that an address' query spells, encoded as there, without the question mark.
     pub fn read_query(query: &str) -> Result<Self, SearchError> {
-        Self::read(decoded(query))
+        match ill_encoded(query) {
+            Some(part) => Err(wrong(part, NOT_UTF8)),
+            None => Self::read(decoded(query)),
+        }
     }
 
     /// Adds one pair of an address; refused where it is not understood or was there before.

@@ -66,6 +66,23 @@ impl RequestState {
     }
 }
 
+impl RequestState {
+    /// The words by which others know the state: Kestra's, and another spelling.
+    const OTHER_WORDS: [(&'static str, Self); 5] = [
+        ("paused", Self::PendingApproval),
+        ("created", Self::Queued),
+        ("success", Self::Succeeded),
+        ("cancelled", Self::Canceled),
+        ("killed", Self::Canceled),
+    ];
+
+    /// Every word that names the state, in lower case; ours first.
+    pub fn words(self) -> impl Iterator<Item = &'static str> {
+        let others = Self::OTHER_WORDS.into_iter().filter(move |(_, state)| *state == self);
+        std::iter::once(self.as_str()).chain(others.map(|(word, _)| word))
+    }
+}
+
 impl fmt::Display for RequestState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -77,17 +94,9 @@ impl FromStr for RequestState {
 
     /// Reads our words and Kestra's, in any case.
     fn from_str(word: &str) -> Result<Self, UnknownState> {
-        match word.to_ascii_lowercase().as_str() {
-            "pending_approval" | "paused" => Ok(Self::PendingApproval),
-            "queued" | "created" => Ok(Self::Queued),
-            "running" => Ok(Self::Running),
-            "succeeded" | "success" => Ok(Self::Succeeded),
-            "failed" => Ok(Self::Failed),
-            "canceled" | "cancelled" | "killed" => Ok(Self::Canceled),
-            "rejected" => Ok(Self::Rejected),
-            "unknown" => Ok(Self::Unknown),
-            _ => Err(UnknownState(word.to_owned())),
-        }
+        let lower = word.to_ascii_lowercase();
+        let found = Self::ALL.into_iter().find(|state| state.words().any(|known| known == lower));
+        found.ok_or_else(|| UnknownState(word.to_owned()))
     }
 }
 

@@ -96,7 +96,10 @@ enum CatalogCommand {
 
 /// Runs the command that was typed.
 pub(crate) fn run() -> ExitCode {
-    let Cli { command, common } = Cli::parse();
+    let Cli { command, common } = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return not_understood(&error),
+    };
     if let Command::ExecGuard { program } = command {
         return portal::provisioner::guard_process::main(program);
     }
@@ -110,6 +113,19 @@ pub(crate) fn run() -> ExitCode {
         Ok(said) => said.print(json),
         Err(failure) => failure.print(json),
     }
+}
+
+/// What is said of a command line that is not understood, and of one that asks for help.
+fn not_understood(error: &clap::Error) -> ExitCode {
+    // What follows a program's name belongs to the program.
+    let mut words = std::env::args_os().skip(1).take_while(|word| word != "--");
+    if error.use_stderr() && words.any(|word| word == "--json") {
+        Failure::usage(error.to_string().trim_end()).print(true);
+    } else {
+        // Nobody is there to be told that nobody reads it.
+        let _ = error.print();
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
 async fn perform(command: Command, common: &Common) -> Result<Said, Failure> {

@@ -59,6 +59,11 @@ impl Failure {
         Self::titled("The command failed", detail.into(), None)
     }
 
+    /// A command line that is not understood.
+    pub(super) fn usage(detail: impl Into<String>) -> Self {
+        Self::titled("The command line is not understood", detail.into(), None)
+    }
+
     fn titled(title: &str, detail: String, setting: Option<&str>) -> Self {
         let mut json = json!({ "type": "about:blank", "title": title, "detail": detail });
         if let Some(setting) = setting {

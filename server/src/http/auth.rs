@@ -74,12 +74,18 @@ fn shown_token(headers: &HeaderMap) -> Result<Option<&str>> {
             "Authorization was sent twice; send one token.",
         ));
     }
-    let text = value.to_str().unwrap_or("\u{fffd}");
+    let text = value.to_str().unwrap_or(NO_TOKEN);
     Ok(Some(match text.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
-        _ => text,
+        // With its blank it is no token, whatever follows.
+        Some(_) => text,
+        // A token that is not said to be borne is not looked at.
+        None => NO_TOKEN,
     }))
 }
+
+/// A text that is no token.
+const NO_TOKEN: &str = "\u{fffd}";
 
 /// Query parameters that other systems take tokens by.
 const TOKEN_PARAMETERS: &[&str] = &[
@@ -142,7 +148,8 @@ mod tests {
             assert_eq!(shown(&[spelled]).unwrap().as_deref(), Some("kt_x"), "{spelled}");
         }
         assert_eq!(shown(&["Basic a3Q6eA=="]).unwrap().as_deref(), Some("Basic a3Q6eA=="));
-        assert_eq!(shown(&["kt_x"]).unwrap().as_deref(), Some("kt_x"));
+        // A token without its scheme is none.
+        assert_eq!(shown(&["kt_x"]).unwrap().as_deref(), Some(NO_TOKEN));
         assert!(shown(&["Bearer \u{e9}"]).unwrap().is_some());
         assert!(shown(&["Bearer a", "Bearer a"]).is_err());
     }

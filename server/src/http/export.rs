@@ -2,7 +2,7 @@
 
 use super::{
     problem::{Refusal, Result},
-    query::{pairs, wrong},
+    query::{texts, wrong},
     state::AppState,
 };
 use axum::{
@@ -34,7 +34,7 @@ pub(crate) async fn listed(
     uri: &Uri,
     headers: &HeaderMap,
 ) -> Result<Response> {
-    let (scope, pairs) = narrowed(scope, pairs(uri))?;
+    let (scope, pairs) = narrowed(scope, texts(uri)?)?;
     let Asked { format, zone, search } = Asked::read(pairs, headers)?;
     let query = RequestQuery { scope, search };
     let Some(format) = format else {

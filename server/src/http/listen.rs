@@ -1,6 +1,7 @@
 //! Connections: taken up to a number, each dropped when its sender does not get a request's head across in time, and all
 //! led to their end when the server stops. What a body may take is bounded where bodies are read.
 
+use super::path;
 use axum::{Router, extract::connect_info::ConnectInfo};
 use hyper::server::conn::http1;
 use hyper_util::{
@@ -76,6 +77,7 @@ async fn connection(
     let _ = stream.set_nodelay(true);
     let service = router.map_request(move |mut request: hyper::Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(ConnectInfo(peer));
+        path::made_readable(request.uri_mut());
         request
     });
     let served = http1::Builder::new()

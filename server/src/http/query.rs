@@ -2,26 +2,41 @@
 
 use super::problem::{Refusal, Result};
 use axum::{extract::Query, http::Uri};
-use domain::problem::ProblemKind;
+use domain::{
+    problem::ProblemKind,
+    search::{NOT_UTF8, ill_encoded},
+};
 
 /// The pairs of an address' query, decoded, in order.
 pub(crate) fn pairs(uri: &Uri) -> Vec<(String, String)> {
     Query::try_from_uri(uri).map(|Query(pairs)| pairs).unwrap_or_default()
 }
 
+/// The same, unless one of them is no text.
+pub(crate) fn texts(uri: &Uri) -> Result<Vec<(String, String)>> {
+    match uri.query().and_then(ill_encoded) {
+        Some(part) => Err(wrong(part, NOT_UTF8)),
+        None => Ok(pairs(uri)),
+    }
+}
+
 /// The query parameters of a call that are not yet understood.
 #[derive(Debug)]
-pub(crate) struct Parameters(Vec<(String, String)>);
+pub(crate) struct Parameters {
+    pairs: Vec<(String, String)>,
+    /// One that is no text, as it was sent.
+    ill: Option<String>,
+}
 
 impl Parameters {
     /// Those of this address.
     pub(crate) fn of(uri: &Uri) -> Self {
-        Self(pairs(uri))
+        Self { pairs: pairs(uri), ill: uri.query().and_then(ill_encoded).map(str::to_owned) }
     }
 
     /// All values of a parameter that may be repeated.
     pub(crate) fn all(&mut self, name: &str) -> Vec<String> {
-        self.0.extract_if(.., |(known, _)| known == name).map(|(_, value)| value).collect()
+        self.pairs.extract_if(.., |(known, _)| known == name).map(|(_, value)| value).collect()
     }
 
     /// The value of a parameter that may be given once.
@@ -43,7 +58,10 @@ impl Parameters {
 
     /// Refuses what is left over.
     pub(crate) fn done(self) -> Result<()> {
-        match self.0.first() {
+        if let Some(part) = self.ill {
+            return Err(wrong(&part, NOT_UTF8));
+        }
+        match self.pairs.first() {
             None => Ok(()),
             Some((name, _)) => Err(wrong(name, "is not known here; /openapi.json lists what is")),
         }
@@ -78,6 +96,9 @@ mod tests {
         assert!(parameters("size=5&size=5").one("size").is_err());
         assert!(parameters("size=x").read::<u32>("size", "is a number").is_err());
         assert!(parameters("").done().is_ok());
+        let mut ill = parameters("labels=a:%ff");
+        ill.all("labels");
+        assert!(ill.done().unwrap_err().0.detail.contains("UTF-8"));
         assert!(parameters("%00%ff=%").done().is_err());
     }
 }

@@ -16,11 +16,13 @@ fn fails(output: &Output, words: &[&str]) -> String {
 
 #[test]
 fn what_is_set_wrong_stops_the_start_with_its_name() {
-    let cases: [(&str, &str, &[&str]); 7] = [
+    let cases: [(&str, &str, &[&str]); 9] = [
         ("KEYTURN_GUARD_RETENTION", "3d", &["KEYTURN_GUARD_RETENTION", "KEYTURN_GUARD_LONGEST_RETRY"]),
         ("KEYTURN_RETENTION", "7d", &["KEYTURN_RETENTION", "no such setting"]),
         ("KEYTURN_DATABASE_URL", "mysql://localhost/keyturn", &["KEYTURN_DATABASE_URL", "postgres://USER"]),
         ("KEYTURN_LEASE", "soon", &["KEYTURN_LEASE"]),
+        ("KEYTURN_LOG", "banana", &["KEYTURN_LOG", "target=level"]),
+        ("KEYTURN_LOG", "info,hyper", &["KEYTURN_LOG", "target=level"]),
         ("KEYTURN_CATALOG", "no-such-folder", &["KEYTURN_CATALOG", "no folder"]),
         ("KEYTURN_LISTEN", "192.0.2.1:1", &["KEYTURN_LISTEN"]),
         ("KEYTURN_SECRET_KEY_FILE", "/dev/null/key", &["KEYTURN_SECRET_KEY_FILE"]),
@@ -36,6 +38,25 @@ fn what_is_set_wrong_stops_the_start_with_its_name() {
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["setting"], "retries");
     fails(&home.run(&["serve", "--config", "missing.toml"], ""), &["missing.toml"]);
+}
+
+#[test]
+fn a_command_line_that_is_not_understood_is_told_as_json_where_that_is_asked_for() {
+    let home = Home::on_sqlite(&[]);
+    for line in [
+        &["--json", "dance"][..],
+        &["user", "add", "--json"],
+        &["token", "create", "--user", "ann", "--lable", "x", "--json"],
+        &["--json"],
+    ] {
+        let output = home.run(line, "");
+        let said = fails(&output, &[]);
+        let said: Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{line:?}: {said}"));
+        assert!(said["detail"].as_str().unwrap().contains("Usage"), "{line:?}: {said}");
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), b"".as_slice()));
+    }
+    assert!(fails(&home.run(&["dance"], ""), &["Usage"]).starts_with("error"));
+    assert!(home.must(&["--help", "--json"], "").contains("Usage"));
 }
 
 #[test]

@@ -14,6 +14,14 @@ pub fn decoded(query: &str) -> Vec<(String, String)> {
         .collect()
 }
 
+/// The first pair of an address' query that is no UTF-8 once it is decoded, as it stands there. It would stand for other
+/// characters than were sent.
+#[must_use]
+pub fn ill_encoded(query: &str) -> Option<&str> {
+    let mut pairs = query.strip_prefix('?').unwrap_or(query).split('&');
+    pairs.find(|pair| pair.contains('%') && String::from_utf8(bytes_decoded(pair)).is_err())
+}
+
 /// Pairs as an address' query spells them.
 #[must_use]
 pub fn encoded(pairs: &[(String, String)]) -> String {
@@ -41,6 +49,10 @@ fn part_encoded(query: &mut String, part: &str) {
 }
 
 fn part_decoded(part: &str) -> String {
+    String::from_utf8_lossy(&bytes_decoded(part)).into_owned()
+}
+
+fn bytes_decoded(part: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.as_bytes();
     while let Some((&byte, after)) = rest.split_first() {
@@ -55,7 +67,7 @@ fn part_decoded(part: &str) -> String {
             _ => bytes.push(byte),
         }
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    bytes
 }
 
 /// Values with commas between; those that would not read back stand in quotation marks.

@@ -29,6 +29,31 @@ fn states_are_read_in_our_words_and_kestras_in_any_case() {
     assert_eq!(filter("filters[state][NOT_IN]=success").len(), 7);
     assert_eq!(filter("filters[state][STARTS_WITH]=RE"), [RequestState::Rejected]);
     assert_eq!(filter("filters[state][CONTAINS]=%25").len(), 0);
+    // A part of a word of Kestra's finds the state as well: nothing found would read as "it never was".
+    for (word, state) in [
+        ("SUCCESS", RequestState::Succeeded),
+        ("Paus", RequestState::PendingApproval),
+        ("CREATED", RequestState::Queued),
+        ("killed", RequestState::Canceled),
+        ("Cancelled", RequestState::Canceled),
+    ] {
+        for operator in [Operator::StartsWith, Operator::Contains] {
+            assert_eq!(filter(&format!("{}={word}", Field::State.compared(operator))), [state], "{word}");
+        }
+    }
+    for operator in [Operator::GreaterThanOrEqualTo, Operator::LessThan] {
+        let name = Field::State.compared(operator);
+        assert_eq!(filter(&format!("{name}=SUCCESS")), filter(&format!("{name}=succeeded")), "{name}");
+    }
+}
+
+#[test]
+fn what_is_no_text_is_refused_and_never_changed_into_another() {
+    for bad in ["filters[name][EQUALS]=%ff", "%ff=x", "q=a&filters[labels][EQUALS][a]=x%C3", "q=%ed%a0%80"] {
+        assert_eq!(read(bad).unwrap_err().rule, NOT_UTF8, "{bad}");
+    }
+    assert_eq!(read("q=%C3%A4%").unwrap().text(), Some("ä%"));
+    assert_eq!(read("q=\u{e4}%zz").unwrap().text(), Some("\u{e4}%zz"));
 }
 
 #[test]

@@ -14,11 +14,11 @@ pub(in crate::store) const BEGIN: &str = "BEGIN IMMEDIATE";
 /// How many bytes a row of words has.
 pub(in crate::store) const BYTES: &str = "length(CAST(text AS BLOB))";
 
-/// An ID as a text.
+/// An ID as a text; without one there is no text that anything could be compared with.
 pub(in crate::store) fn id_text(column: &str) -> String {
     format!(
-        "lower(substr(hex({column}), 1, 8) || '-' || substr(hex({column}), 9, 4) || '-' || substr(hex({column}), 13, 4)
-               || '-' || substr(hex({column}), 17, 4) || '-' || substr(hex({column}), 21))"
+        "iif({column} IS NULL, NULL, lower(substr(hex({column}), 1, 8) || '-' || substr(hex({column}), 9, 4) || '-' || substr(hex({column}), 13, 4)
+               || '-' || substr(hex({column}), 17, 4) || '-' || substr(hex({column}), 21)))"
     )
 }
 
