@@ -14,6 +14,7 @@ mod commands;
 mod composite;
 mod concurrent;
 mod create;
+mod doors;
 mod dry_run;
 mod duplicates;
 mod elsewhere;

@@ -178,13 +178,8 @@ impl Portal {
         labels: Vec<String>,
     ) -> Result<Answered> {
         let (key, now) = (arrival.key()?, self.0.clock.now());
-        let team = match self.0.visible_team(caller, &target.team).await {
-            Ok(visible) => visible,
-            Err(error) => {
-                self.0.record_unseen(caller, &target.team, key, operation, &error).await;
-                return Err(error);
-            }
-        };
+        let found = self.0.visible_team(caller, &target.team).await;
+        let team = self.0.seen(found, (caller, &target.team), &arrival, operation).await?;
         let sent = Sent {
             operation,
             action: action.map(str::to_owned),

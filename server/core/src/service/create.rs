@@ -29,6 +29,9 @@ use std::sync::Arc;
 const MEMBERS: [&str; 7] =
     ["offering", "name", "parameters", "labels", "correlation_id", "parent_id", "confirm_duplicate"];
 
+/// The members of a confirmation.
+const CONFIRMED: [&str; 2] = ["of", "reason"];
+
 /// The longest reason for which another of the same is wanted, in characters.
 const LONGEST_REASON: usize = 500;
 
@@ -50,6 +53,14 @@ impl Sent {
                 format!("The member {unknown:?} is not known. Known members: {known}."),
             ));
         }
+        let known = |told: &Object| told.keys().all(|member| CONFIRMED.contains(&member.as_str()));
+        let confirmation = body.get("confirm_duplicate").filter(|told| !told.is_null());
+        if confirmation.is_some_and(|told| told.as_object().is_none_or(|told| !known(told))) {
+            return Err(Error::new(
+                ProblemKind::InvalidJson,
+                format!("confirm_duplicate: must be an object with the members {}.", CONFIRMED.join(" and ")),
+            ));
+        }
         Ok(Self { body, labels })
     }
 
@@ -62,20 +73,7 @@ impl Sent {
 
     /// What the sender says about an earlier request that looks the same.
     pub(super) fn confirmation(&self) -> Result<Option<Confirmation>> {
-        let told = match self.body.get("confirm_duplicate") {
-            None | Some(Value::Null) => return Ok(None),
-            Some(Value::Object(told))
-                if told.keys().all(|member| ["of", "reason"].contains(&member.as_str())) =>
-            {
-                told
-            }
-            Some(_) => {
-                return Err(Error::field(
-                    "/confirm_duplicate",
-                    "must be an object with the members of and reason",
-                ));
-            }
-        };
+        let Some(Value::Object(told)) = self.body.get("confirm_duplicate") else { return Ok(None) };
         let text = |member| told.get(member).and_then(Value::as_str).map(str::trim).unwrap_or_default();
         let of = text("of").parse().map_err(|_| {
             Error::field(
@@ -272,13 +270,8 @@ impl Portal {
         let key = arrival.key()?;
         let sent = Sent::read(&body, labels)?;
         let now = self.0.clock.now();
-        let team = match self.0.visible_team(caller, team).await {
-            Ok(visible) => visible,
-            Err(error) => {
-                self.0.record_unseen(caller, team, key, Operation::Create, &error).await;
-                return Err(error);
-            }
-        };
+        let found = self.0.visible_team(caller, team).await;
+        let team = self.0.seen(found, (caller, team), &arrival, Operation::Create).await?;
         let mut arrived = self.0.arrived(caller, team.as_str(), key, Operation::Create, now);
         arrived.correlation_id = sent.correlation().map(|id| id.to_string());
         let mut waited = false;

@@ -96,7 +96,16 @@ impl Inner {
         operation: Operation,
         effect: impl FnOnce(RequestId, &Object) -> Result<Effect>,
     ) -> Result<Answered> {
-        let request = self.visible_request(caller, id).await?.view;
+        let key = arrival.key()?;
+        let request = match self.visible_request(caller, id).await {
+            Ok(request) => request.view,
+            Err(error) => {
+                if let Some(request) = self.any_request(id).await? {
+                    self.record_unseen(caller, request.view.team.as_str(), key, operation, &error).await;
+                }
+                return Err(error);
+            }
+        };
         let effect = effect(request.id, &body);
         let act = if operation == Operation::Resolve { TeamAct::Resolve } else { TeamAct::Request };
         let (team, wish) = (&request.team, (operation, request.id.to_string(), body));

@@ -195,7 +195,8 @@ impl Portal {
         let portal = &self.0;
         arrival.key()?;
         let body = object(&body, &["label", "url", "events"])?;
-        let told = portal.told(caller, team).await?;
+        let found = portal.told(caller, team).await;
+        let told = portal.seen(found, (caller, team), &arrival, Operation::NotificationCreate).await?;
         let now = portal.clock.now();
         let id = NotificationId(portal.ids.uuid(now));
         let secret = SharedSecret::generate(portal.ids.as_ref());
@@ -238,7 +239,8 @@ impl Portal {
         let portal = &self.0;
         arrival.key()?;
         let body = object(&body, &["label", "url", "events", "enabled"])?;
-        let told = portal.told(caller, team).await?;
+        let found = portal.told(caller, team).await;
+        let told = portal.seen(found, (caller, team), &arrival, Operation::NotificationChange).await?;
         let id = known(id)?;
         let change = || {
             let enabled = match body.get("enabled") {
@@ -277,7 +279,8 @@ impl Portal {
         let portal = &self.0;
         arrival.key()?;
         let body = object(&body, &[])?;
-        let told = portal.told(caller, team).await?;
+        let found = portal.told(caller, team).await;
+        let told = portal.seen(found, (caller, team), &arrival, Operation::NotificationRotate).await?;
         let id = known(id)?;
         let old_until = portal.clock.now().plus(OLD_SECRET);
         let secret = SharedSecret::generate(portal.ids.as_ref());
@@ -303,7 +306,8 @@ impl Portal {
         arrival: Arrival,
     ) -> Result<Answered> {
         arrival.key()?;
-        let told = self.0.told(caller, team).await?;
+        let found = self.0.told(caller, team).await;
+        let told = self.0.seen(found, (caller, team), &arrival, Operation::NotificationRemove).await?;
         let id = known(id)?;
         let wish = (Operation::NotificationRemove, format!("{}/{id}", told.team), Object::new());
         self.0.change_told(caller, &told, &arrival, wish, Ok(NotificationEffect::Remove(id))).await
@@ -321,7 +325,8 @@ impl Portal {
         let portal = &self.0;
         arrival.key()?;
         let body = object(&body, &[])?;
-        let told = portal.told(caller, team).await?;
+        let found = portal.told(caller, team).await;
+        let told = portal.seen(found, (caller, team), &arrival, Operation::NotificationPing).await?;
         let id = known(id)?;
         let mut data = Object::new();
         data.insert("notification".into(), serde_json::json!({ "id": id, "team": told.team }));
@@ -343,7 +348,8 @@ impl Portal {
     ) -> Result<Answered> {
         arrival.key()?;
         let body = object(&body, &[])?;
-        let told = self.0.told(caller, team).await?;
+        let found = self.0.told(caller, team).await;
+        let told = self.0.seen(found, (caller, team), &arrival, Operation::NotificationResend).await?;
         let id = known(id)?;
         let delivery: NotificationDeliveryId = delivery.parse().map_err(|_| Error::not_found())?;
         let effect = Ok(NotificationEffect::Resend { id, delivery });

@@ -19,7 +19,7 @@ use domain::{
     command::Operation,
     hook::{DeliveryView, HookView},
     id::{DeliveryId, HookId},
-    merge,
+    json, merge,
     name::Name,
     problem::ProblemKind,
     role::TeamAct,
@@ -35,6 +35,17 @@ const SHOWN_ONCE: &str =
 const USUAL_OVERLAP: Duration = Duration::from_hours(24);
 /// The longest time that two secrets count.
 const LONGEST_OVERLAP: Duration = Duration::from_hours(30 * 24);
+
+/// What is told of a new hook: a member that is null says as little as one that is absent. Inside of a sample a null is a
+/// value.
+fn told(body: Object) -> Object {
+    let told = body.into_iter().filter(|(_, value)| !value.is_null());
+    told.map(|(member, value)| {
+        let value = if member == "sample" { value } else { json::without_nulls(value) };
+        (member, value)
+    })
+    .collect()
+}
 
 /// The version that `If-Match` names, where it names one.
 fn version_meant(arrival: &Arrival) -> Result<Option<i64>> {
@@ -114,8 +125,9 @@ impl Portal {
         body: Bytes,
     ) -> Result<Answered> {
         arrival.key()?;
-        let body = members(&body, &MEMBERS)?;
-        let team = self.0.visible_team(caller, team).await?;
+        let body = told(members(&body, &MEMBERS)?);
+        let found = self.0.visible_team(caller, team).await;
+        let team = self.0.seen(found, (caller, team), &arrival, Operation::HookCreate).await?;
         let now = self.0.clock.now();
         let (secret, sealed) = self.0.new_hook_secret(now)?;
         let effect = self.0.hook_definition(&body).map_err(Error::fields).and_then(|definition| {
@@ -152,8 +164,9 @@ impl Portal {
     ) -> Result<Answered> {
         arrival.key()?;
         let patch = members(&body, &MEMBERS)?;
-        let hook = self.0.visible_hook(caller, team, id).await?.view;
-        let effect = version_meant(&arrival).and_then(|version| {
+        let found = self.0.visible_hook(caller, team, id).await;
+        let hook = self.0.seen(found, (caller, team), &arrival, Operation::HookChange).await?.view;
+        let changed = || {
             let mut before = match serde_json::to_value(&hook.definition).map_err(Error::internal)? {
                 Value::Object(before) => before,
                 _ => Object::new(),
@@ -163,9 +176,11 @@ impl Portal {
                 before.remove("sample");
             }
             let after = self.0.hook_definition(&merge::merged(&before, &patch)).map_err(Error::fields)?;
-            let version = version.unwrap_or(hook.version);
+            // What it comes to is judged before whether it is in time.
+            let version = version_meant(&arrival)?.unwrap_or(hook.version);
             Ok(HookEffect::Change { id: hook.id, definition: Box::new(after), version })
-        });
+        };
+        let effect = changed();
         let wish = (Operation::HookChange, hook.id.to_string(), patch);
         self.0.about_hooks(caller, &hook.team, arrival, wish, effect).await
     }
@@ -181,7 +196,8 @@ impl Portal {
     ) -> Result<Answered> {
         arrival.key()?;
         let body = object(&body, &["old_secret_ends_after"])?;
-        let hook = self.0.visible_hook(caller, team, id).await?.view;
+        let found = self.0.visible_hook(caller, team, id).await;
+        let hook = self.0.seen(found, (caller, team), &arrival, Operation::HookRotate).await?.view;
         let now = self.0.clock.now();
         let (secret, sealed) = self.0.new_hook_secret(now)?;
         let effect = overlap(&body).map(|overlap| HookEffect::Rotate {
@@ -206,7 +222,8 @@ impl Portal {
     ) -> Result<Answered> {
         arrival.key()?;
         let body = object(&body, &[])?;
-        let hook = self.0.visible_hook(caller, team, id).await?.view;
+        let found = self.0.visible_hook(caller, team, id).await;
+        let hook = self.0.seen(found, (caller, team), &arrival, Operation::HookEndSecret).await?.view;
         let wish = (Operation::HookEndSecret, hook.id.to_string(), body);
         self.0.about_hooks(caller, &hook.team, arrival, wish, Ok(HookEffect::EndSecret(hook.id))).await
     }
@@ -220,7 +237,8 @@ impl Portal {
         arrival: Arrival,
     ) -> Result<Answered> {
         arrival.key()?;
-        let team = self.0.visible_team(caller, team).await?;
+        let found = self.0.visible_team(caller, team).await;
+        let team = self.0.seen(found, (caller, team), &arrival, Operation::HookRemove).await?;
         let id: HookId = id.parse().map_err(|_| Error::not_found())?;
         // One that was removed is still known here, so that a repeat gets its answer.
         let known = self.0.store.hook(id).await?.is_some_and(|hook| hook.view.team == team);

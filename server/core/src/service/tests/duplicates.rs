@@ -6,7 +6,7 @@ use crate::{
 };
 use crate::{clock::StandingClock, provisioner::fake::Fake};
 use domain::{
-    problem::ProblemKind::{InvalidParameters, SuspectedDuplicate},
+    problem::ProblemKind::{InvalidJson, InvalidParameters, SuspectedDuplicate},
     submission::Channel,
     view::RequestView,
 };
@@ -92,8 +92,6 @@ async fn a_confirmation_is_whole_or_refused_at_its_place() {
     let (house, _) = asking().await;
     let one = house.create("one").await;
     let cases = [
-        (json!("yes"), "/confirm_duplicate"),
-        (json!({ "of": one, "reason": "x", "more": 1 }), "/confirm_duplicate"),
         (json!({ "of": "it", "reason": "x" }), "/confirm_duplicate/of"),
         (json!({ "reason": "x" }), "/confirm_duplicate/of"),
         (json!({ "of": one }), "/confirm_duplicate/reason"),
@@ -106,6 +104,12 @@ async fn a_confirmation_is_whole_or_refused_at_its_place() {
         body["confirm_duplicate"] = confirmation;
         let refused = house.send("k", &body).await.unwrap_err();
         assert_eq!((refused.kind, refused.fields[0].pointer.as_str()), (InvalidParameters, place));
+    }
+    // Another shape is another body: read as every body is, before the key is looked up.
+    for shape in [json!("yes"), json!([]), json!({ "of": one, "reason": "x", "more": 1 })] {
+        let mut body = vm("two");
+        body["confirm_duplicate"] = shape;
+        assert_eq!(house.send("k", &body).await.unwrap_err().kind, InvalidJson);
     }
     assert!(!house.send("k", &confirmed("two", one, &"x".repeat(500))).await.unwrap().replayed);
 }

@@ -18,6 +18,9 @@ use uuid::Uuid;
 /// How many arrivals of one key are kept one by one; further ones are only counted.
 pub(super) const KEPT_PER_KEY: i64 = 1000;
 
+/// How many arrivals of one request are shown.
+const SHOWN: i64 = KEPT_PER_KEY * 2;
+
 /// One arrival as the statement reads it, a JSON object in the group's array.
 #[derive(Serialize)]
 struct Row<'a> {
@@ -190,30 +193,48 @@ async fn kept(connection: &mut Connection, groups: &[&Vec<&Arrived>]) -> StoreRe
     .await?)
 }
 
+/// The arrivals of a request: those that led to it, and what else came under the keys that did, as refusals before the
+/// body was corrected.
+const OF_REQUEST: &str = "(SELECT * FROM submission WHERE request = $1
+                UNION ALL
+           SELECT own.* FROM claim JOIN submission AS own
+               ON own.team = claim.team AND own.principal = claim.principal AND own.key = claim.key
+            WHERE claim.request = $1 AND own.request IS NULL) AS arrived";
+
 /// Every arrival of a request.
 pub(super) async fn of_request(
     connection: &mut Connection,
     request: RequestId,
 ) -> StoreResult<SubmissionsView> {
-    let rows = sqlx::query(
+    let rows = sqlx::query(AssertSqlSafe(format!(
         "SELECT id, key, request, operation, outcome, problem, channel, sent_by, token_label, address, correlation_id, at
-           FROM submission WHERE request = $1 ORDER BY at, id LIMIT $2",
-    )
+           FROM {OF_REQUEST} ORDER BY at, id LIMIT $2"
+    )))
     .bind(request.0)
     // Several keys may lead to one request; the page stays bounded whatever they are.
-    .bind(KEPT_PER_KEY * 2)
+    .bind(SHOWN)
     .fetch_all(&mut *connection)
     .await?;
     let results = rows.iter().map(view).collect::<StoreResult<Vec<_>>>()?;
-    // Every claim's first arrival, and its repeats.
-    let counted: i64 = sqlx::query_scalar(
-        "SELECT CAST(coalesce(sum(1 + repeats), 0) AS BIGINT) FROM claim WHERE request = $1",
-    )
+    let shown = i64::try_from(results.len()).unwrap_or(i64::MAX);
+    let kept = if shown < SHOWN {
+        shown
+    } else {
+        sqlx::query_scalar(AssertSqlSafe(format!("SELECT count(*) FROM {OF_REQUEST}")))
+            .bind(request.0)
+            .fetch_one(&mut *connection)
+            .await?
+    };
+    // Of every key its first arrival and the repeats, beyond those that are kept.
+    let beyond: i64 = sqlx::query_scalar(AssertSqlSafe(format!(
+        "SELECT CAST(coalesce(sum(1 + repeats - {KEPT_PER_KEY}), 0) AS BIGINT)
+           FROM claim WHERE request = $1 AND repeats >= {KEPT_PER_KEY}"
+    )))
     .bind(request.0)
     .fetch_one(connection)
     .await?;
-    let kept = i64::try_from(results.len()).unwrap_or(i64::MAX);
-    Ok(SubmissionsView { total: counted.max(kept), only_counted: (counted - kept).max(0), results })
+    let total = kept + beyond;
+    Ok(SubmissionsView { total, only_counted: total - shown, results })
 }
 
 fn view(row: &DbRow) -> StoreResult<SubmissionView> {

@@ -25,8 +25,9 @@ use axum::{extract::State, response::Response};
 pub(super) async fn remove_hook(
     State(state): State<AppState>,
     PathOf((team, id)): PathOf<(String, String)>,
-    MaybeBody(WithBody { caller, arrival, query, body: _ }): MaybeBody,
+    MaybeBody(WithBody { caller, arrival, query, body }): MaybeBody,
 ) -> Result<Response> {
     query.done()?;
+    arrival.says_all(&body)?;
     guarded(&state, Box::pin(state.portal.remove_hook(&caller, &team, &id, arrival))).await
 }

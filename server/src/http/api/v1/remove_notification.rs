@@ -24,8 +24,9 @@ use axum::{extract::State, response::Response};
 pub(super) async fn remove_notification(
     State(state): State<AppState>,
     PathOf((team, id)): PathOf<(String, String)>,
-    MaybeBody(WithBody { caller, arrival, query, body: _ }): MaybeBody,
+    MaybeBody(WithBody { caller, arrival, query, body }): MaybeBody,
 ) -> Result<Response> {
     query.done()?;
+    arrival.says_all(&body)?;
     guarded(&state, Box::pin(state.portal.remove_notification(&caller, &team, &id, arrival))).await
 }

@@ -1,9 +1,15 @@
 //! `POST /teams/{team}/resources/{type}/{name}/secrets/{output}/reveal`: shows a secret output.
 
 use super::shown;
-use crate::http::{auth::Known, path::PathOf, problem::Result, query::Parameters, state::AppState};
-use axum::{extract::State, http::Uri, response::Response};
+use crate::http::{
+    arrive::{MaybeBody, WithBody},
+    path::PathOf,
+    problem::Result,
+    state::AppState,
+};
+use axum::{extract::State, response::Response};
 use domain::problem::Problem;
+use portal::service::says_nothing;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -25,17 +31,20 @@ pub(super) struct Revealed {
     ),
     responses(
         (status = 200, body = Revealed),
+        (status = 400, body = Problem, content_type = "application/problem+json"),
         (status = 401, body = Problem, content_type = "application/problem+json"),
         (status = 403, body = Problem, content_type = "application/problem+json"),
         (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 413, body = Problem, content_type = "application/problem+json"),
+        (status = 415, body = Problem, content_type = "application/problem+json"),
     ))]
 pub(super) async fn reveal_secret(
     State(state): State<AppState>,
-    Known(caller): Known,
     PathOf((team, kind, name, output)): PathOf<(String, String, String, String)>,
-    uri: Uri,
+    MaybeBody(WithBody { caller, arrival: _, body, query }): MaybeBody,
 ) -> Result<Response> {
-    Parameters::none(&uri)?;
+    query.done()?;
+    says_nothing(&body)?;
     let value = state.portal.reveal(&caller, &team, &kind, &name, &output).await?;
     Ok(shown(&Revealed { value }))
 }

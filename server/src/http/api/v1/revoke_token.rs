@@ -23,8 +23,9 @@ use axum::{extract::State, response::Response};
 pub(super) async fn revoke_token(
     State(state): State<AppState>,
     PathOf(id): PathOf<String>,
-    MaybeBody(WithBody { caller, arrival, query, body: _ }): MaybeBody,
+    MaybeBody(WithBody { caller, arrival, query, body }): MaybeBody,
 ) -> Result<Response> {
     query.done()?;
+    arrival.says_all(&body)?;
     guarded(&state, Box::pin(state.portal.revoke_token(&caller, &id, arrival))).await
 }
