@@ -141,6 +141,7 @@ async fn a_callback_that_is_over_is_told_from_one_that_never_was_and_its_orphan_
     let mut world = World::at(home(folder.path(), &Machines::offering(&base), Home::on_sqlite));
     let id = world.ann.made(&machine("over", "callback")).await;
     let (path, secret) = callback(&machines, "over").await;
+    machines.book().things.insert("alpha/over".to_owned(), json!({ "owner": id, "done": [] }));
     world.ann.act(&format!("/requests/{id}/cancel"), "cancel").await;
     assert_eq!(world.ann.ended(&id).await["state"], "canceled");
     let done = json!({ "state": "succeeded", "sequence": 1 });
