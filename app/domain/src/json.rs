@@ -49,7 +49,7 @@ pub fn read(bytes: &[u8]) -> Result<Value, JsonError> {
             let line_begins = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
             Err(JsonError {
                 message: BEYOND_FRACTION.to_owned(),
-                line: 1 + before.iter().filter(|byte| **byte == b'\n').count(),
+                line: before.split(|byte| *byte == b'\n').count(),
                 column: end - line_begins,
             })
         }

@@ -149,7 +149,7 @@ mod tests {
         if let Some(accept) = accept {
             headers.insert(header::ACCEPT, accept.parse().unwrap());
         }
-        let pairs = pairs(&format!("/api/v1/requests?{query}").parse().unwrap());
+        let pairs = texts(&format!("/api/v1/requests?{query}").parse().unwrap())?;
         Asked::read(pairs, &headers).map(|asked| asked.format)
     }
 

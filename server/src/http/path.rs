@@ -62,15 +62,12 @@ fn decoded(part: &str) -> Vec<u8> {
     let mut rest = part.as_bytes();
     while let Some((&byte, after)) = rest.split_first() {
         let digit = |place: usize| after.get(place).and_then(|digit| char::from(*digit).to_digit(16));
-        match (byte, digit(0), digit(1)) {
-            (b'%', Some(high), Some(low)) => {
-                bytes.extend(u8::try_from(high * 16 + low));
-                rest = &after[2..];
-            }
-            _ => {
-                bytes.push(byte);
-                rest = after;
-            }
+        if let (b'%', Some(high), Some(low)) = (byte, digit(0), digit(1)) {
+            bytes.extend(u8::try_from(high * 16 + low));
+            rest = &after[2..];
+        } else {
+            bytes.push(byte);
+            rest = after;
         }
     }
     bytes

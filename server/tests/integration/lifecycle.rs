@@ -201,8 +201,8 @@ fn programs_of(server: u32) -> usize {
         .filter_map(|stat| {
             let (_, rest) = stat.rsplit_once(") ")?;
             let mut words = rest.split(' ');
-            let (state, parent) = (words.next()?, words.next()?.parse::<u32>().ok()?);
-            (parent == server && state != "Z").then_some(())
+            let lives = words.next()? != "Z";
+            (lives && words.next()?.parse::<u32>().ok()? == server).then_some(())
         })
         .count()
 }

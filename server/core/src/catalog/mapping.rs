@@ -60,9 +60,12 @@ fn shape(sheet: &mut Sheet, node: &Node, reads: &mut Vec<Reads>) -> Shape {
             }
             match TEXTS.reads(&shape) {
                 Ok(variables) => {
-                    reads.extend(variables.into_iter().collect::<BTreeSet<_>>().into_iter().map(|variable| {
-                        Reads { path: variable.split('.').map(str::to_owned).collect(), place: node.place }
-                    }))
+                    reads.extend(variables.into_iter().collect::<BTreeSet<_>>().into_iter().map(
+                        |variable| Reads {
+                            path: variable.split('.').map(str::to_owned).collect(),
+                            place: node.place,
+                        },
+                    ));
                 }
                 Err(why) => sheet.note(node.place, format!("the expression cannot be read: {why}")),
             }

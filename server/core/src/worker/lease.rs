@@ -39,7 +39,7 @@ impl Lease {
         let over = CancellationToken::new();
         // A quarter of the lease is left for the program to be stopped in.
         let safe = portal.settings.lease * 3 / 4;
-        let (until, held) = watch::channel(taken + safe);
+        let (until, until_when) = watch::channel(taken + safe);
         let renewing = Renewing {
             portal,
             hold,
@@ -50,7 +50,7 @@ impl Lease {
             over: over.clone(),
         };
         tokio::spawn(renewing.run(listener));
-        Self { stop, held, lost, _renewing: over.drop_guard() }
+        Self { stop, held: until_when, lost, _renewing: over.drop_guard() }
     }
 
     /// Whether another may hold the run by now.

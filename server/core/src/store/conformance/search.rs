@@ -235,6 +235,7 @@ fn scopes() -> [ListScope; 6] {
 }
 
 /// Searches of every kind; what each asks for is worked out from the words of the rule.
+#[expect(clippy::too_many_lines, reason = "a list of one line a search")]
 fn queries(made: &[Known]) -> Vec<String> {
     let mut queries: Vec<String> = [
         "",

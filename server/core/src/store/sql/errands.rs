@@ -283,8 +283,12 @@ async fn sealed_otherwise(
     head: &[u8],
     limit: u32,
 ) -> StoreResult<Vec<(ErrandSeal, Vec<u8>)>> {
-    let seals: [(&str, fn(ErrandId) -> ErrandSeal); 3] =
-        [("secret", ErrandSeal::Secret), ("note", ErrandSeal::Note), ("outcome", ErrandSeal::Report)];
+    type Seal = fn(ErrandId) -> ErrandSeal;
+    let seals = [
+        ("secret", ErrandSeal::Secret as Seal),
+        ("note", ErrandSeal::Note as Seal),
+        ("outcome", ErrandSeal::Report as Seal),
+    ];
     let mut found = Vec::new();
     for (column, seal) in seals {
         // On both sides of it in the index.

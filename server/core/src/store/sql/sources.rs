@@ -222,8 +222,8 @@ impl Source<'_> {
     /// Whether all that it gives is in the scope.
     pub(super) fn is_of(&self, scope: &ListScope) -> bool {
         match (scope, self) {
-            (ListScope::All, _) => true,
-            (ListScope::Team(_) | ListScope::Teams(_), Self::Terms(..) | Self::Worded(..)) => true,
+            (ListScope::All, _)
+            | (ListScope::Team(_) | ListScope::Teams(_), Self::Terms(..) | Self::Worded(..)) => true,
             (_, Self::States(_, teams)) => !teams.is_empty(),
             _ => false,
         }
