@@ -116,6 +116,8 @@ problems! {
         "Every start of the server prints a new set-up link until there is an administrator. Open the one that the last start printed."
     Busy "busy" "Too much at once"
         "The portal's queue is full. Nothing was taken in; send the same again, with the same key, after the time in Retry-After."
+    Contended "contended" "Others were in the way"
+        "Something that this needs was held by others, so it could not be decided in time. Send the same again, with the same key, after the time in Retry-After: if it was taken in after all, you get its answer."
     StoreUnavailable "store-unavailable" "The portal cannot write at present"
         "The portal's database did not take the change, so nothing was run. Send the same again, with the same key, after the time in Retry-After."
     ServerBehind "server-behind" "This server cannot tell yet whether this is a repeat"

@@ -17,6 +17,7 @@ use domain::{
 };
 use serde_json::Value;
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// When a refusal for want of room or of the database may be tried again.
 const SOON: Duration = Duration::from_secs(1);
@@ -24,7 +25,8 @@ const SOON: Duration = Duration::from_secs(1);
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         let kind = match error {
-            StoreError::Busy | StoreError::Contended(_) => ProblemKind::Busy,
+            StoreError::Busy => ProblemKind::Busy,
+            StoreError::Contended(_) => ProblemKind::Contended,
             StoreError::Unavailable(_) => ProblemKind::StoreUnavailable,
             StoreError::Corrupt(_) => return Error::internal(error),
         };
@@ -105,10 +107,22 @@ pub(crate) fn replay(
 }
 
 /// Hands a submission to the store and waits for it, within bounds.
+///
+/// Where it was not decided, it is told why: another with its key is being decided still, or it is something else.
 pub(crate) async fn submit(store: &dyn Store, submission: Submission, wait: Duration) -> Result<Submitted> {
-    match tokio::time::timeout(wait, store.submit(submission)).await {
-        Ok(submitted) => Ok(submitted?),
-        Err(_) => Err(Error::new(ProblemKind::KeyInUse, ProblemKind::KeyInUse.help()).after(SOON)),
+    let scope = submission.arrived.scope.clone();
+    let error = match timeout(wait, store.submit(submission)).await {
+        Ok(Err(error @ StoreError::Contended(_))) => error.into(),
+        Ok(submitted) => return Ok(submitted?),
+        Err(_) => Error::new(ProblemKind::Contended, ProblemKind::Contended.help()).after(SOON),
+    };
+    let in_use = timeout(SOON, store.key_in_use(&scope)).await;
+    if matches!(in_use, Ok(Ok(true))) {
+        return Err(Error::new(ProblemKind::KeyInUse, ProblemKind::KeyInUse.help()).after(SOON));
+    }
+    match timeout(SOON, store.claimed(&scope)).await {
+        Ok(Ok(Some((claim, _)))) => Ok(Submitted::Repeat(Box::new(claim))),
+        _ => Err(error),
     }
 }
 
@@ -181,7 +195,7 @@ pub(crate) async fn look_up(
     let over = retention_ends(&claim, request.as_ref(), guard).filter(|over| *over <= now);
     match over {
         None if claim.retired_at.is_none() => Ok(Some((claim, request))),
-        Some(over) if over.plus(guard.tombstones) <= now => {
+        Some(_) if tombstone_ends(&claim, request.as_ref(), guard).is_some_and(|end| end <= now) => {
             // Met before it was swept: the key is free.
             let ended = now.millis() - millis(guard.retention) - millis(guard.tombstones);
             store.drop_claim(scope, &claim, Moment::from_millis(ended)).await?;
@@ -202,6 +216,17 @@ pub(crate) fn retention_ends(
     guard: &GuardSettings,
 ) -> Option<Moment> {
     claim.retired_at.or_else(|| ended(claim, request).map(|ended| ended.plus(guard.retention)))
+}
+
+/// When a tombstone ends. One whose request was opened again is kept until that has come to its end anew, and from then as
+/// long as any other.
+fn tombstone_ends(claim: &Claim, request: Option<&StoredRequest>, guard: &GuardSettings) -> Option<Moment> {
+    let over = retention_ends(claim, request, guard)?;
+    let over = match request {
+        Some(request) => over.max(request.view.finished_at?.plus(guard.retention)),
+        None => over,
+    };
+    Some(over.plus(guard.tombstones))
 }
 
 fn millis(span: Duration) -> i64 {

@@ -80,7 +80,7 @@ pub(crate) fn status(kind: ProblemKind) -> StatusCode {
             StatusCode::UNPROCESSABLE_ENTITY
         }
         P::TooManyAttempts => StatusCode::TOO_MANY_REQUESTS,
-        P::Busy | P::StoreUnavailable | P::ServerBehind => StatusCode::SERVICE_UNAVAILABLE,
+        P::Busy | P::Contended | P::StoreUnavailable | P::ServerBehind => StatusCode::SERVICE_UNAVAILABLE,
         P::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
@@ -89,7 +89,7 @@ pub(crate) fn status(kind: ProblemKind) -> StatusCode {
 fn retry_after(error: &portal::Error) -> Option<Duration> {
     use ProblemKind as P;
     let by_kind = match error.kind {
-        P::KeyInUse | P::Busy => Some(Duration::from_secs(1)),
+        P::KeyInUse | P::Busy | P::Contended => Some(Duration::from_secs(1)),
         P::DeletionInProgress | P::StoreUnavailable | P::ServerBehind => Some(Duration::from_secs(5)),
         P::TooManyAttempts => Some(Duration::from_secs(30)),
         _ => None,

@@ -374,6 +374,8 @@ pub trait Store:
     async fn claimed(&self, scope: &Scope) -> StoreResult<Option<(Claim, Option<StoredRequest>)>>;
     /// Claims the key and makes the change in one transaction, or does nothing. Answers after the commit.
     async fn submit(&self, submission: Submission) -> StoreResult<Submitted>;
+    /// Whether another submission with this key is being decided at this moment, on whichever server.
+    async fn key_in_use(&self, scope: &Scope) -> StoreResult<bool>;
     /// Writes arrivals down that changed nothing (repeats and refusals); past 1,000 a key they are only counted.
     async fn record(&self, arrivals: Vec<Arrived>) -> StoreResult<()>;
 
@@ -389,8 +391,15 @@ pub trait Store:
 
     /// Shortens claims whose retention is over to tombstones; how many rows were met, at least `limit` where more wait.
     async fn retire(&self, now: Moment, retention: Duration, limit: u32) -> StoreResult<u64>;
-    /// Removes up to `limit` tombstones that are older than `tombstones`; how many.
-    async fn drop_tombstones(&self, now: Moment, tombstones: Duration, limit: u32) -> StoreResult<u64>;
+    /// Removes up to `limit` tombstones that are older than `tombstones`; how many. None goes whose request was opened
+    /// again and is not at its end, or came to it so lately that its keys would not be over yet.
+    async fn drop_tombstones(
+        &self,
+        now: Moment,
+        retention: Duration,
+        tombstones: Duration,
+        limit: u32,
+    ) -> StoreResult<u64>;
     /// Removes one claim, if its retention ended by `before`.
     async fn drop_claim(&self, scope: &Scope, claim: &Claim, before: Moment) -> StoreResult<()>;
 
@@ -427,6 +436,9 @@ pub trait Store:
     /// One living resource.
     async fn resource(&self, team: &Name, kind: &str, name: &str) -> StoreResult<Option<StoredResource>>;
 
+    /// Takes back what servers before this one hold, and what is due later only because a clock was ahead then. Where
+    /// several servers work on a database at once, that is left to the leases.
+    async fn take_over(&self, now: Moment) -> StoreResult<()>;
     /// Takes a run that is due, for the length of a lease. Deadlines of runs are reckoned by the one clock that all
     /// servers on a database share; where that is the database's own, `now` is only written into the history.
     async fn take_run(&self, owner: &str, now: Moment, lease: Duration) -> StoreResult<Option<Run>>;

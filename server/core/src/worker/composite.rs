@@ -62,7 +62,10 @@ impl From<Error> for Trouble {
         let why =
             if told.is_empty() { error.detail } else { format!("{} {}", error.detail, told.join("; ")) };
         match error.kind {
-            ProblemKind::Busy | ProblemKind::StoreUnavailable | ProblemKind::KeyInUse => Self::Later,
+            ProblemKind::Busy
+            | ProblemKind::Contended
+            | ProblemKind::StoreUnavailable
+            | ProblemKind::KeyInUse => Self::Later,
             ProblemKind::DeletionInProgress | ProblemKind::OfferingUnavailable => Self::Again(why),
             ProblemKind::Internal => Self::Doubt(why),
             _ => Self::Refused(why),

@@ -37,7 +37,8 @@ async fn batch(portal: &Inner) -> bool {
     let (store, guard) = (&portal.store, portal.settings.guard);
     let now = portal.clock.now();
     let retired = more("keys", store.retire(now, guard.retention, AT_ONCE).await);
-    let removed = more("tombstones", store.drop_tombstones(now, guard.tombstones, AT_ONCE).await);
+    let removed =
+        more("tombstones", store.drop_tombstones(now, guard.retention, guard.tombstones, AT_ONCE).await);
     let sessions = more("sessions", store.sweep_sessions(now, AT_ONCE).await);
     let before = Moment::from_millis(now.millis().saturating_sub(millis(DELIVERIES_KEPT)));
     let hooks = more("deliveries", store.sweep_hooks(now, before, AT_ONCE).await);

@@ -5,7 +5,7 @@ use crate::{
     settings::GuardSettings,
     testing::{House, Plan, eventually, vm},
 };
-use domain::problem::ProblemKind::KeyInUse;
+use domain::problem::ProblemKind::{Contended, KeyInUse};
 use std::time::{Duration, Instant};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -34,4 +34,20 @@ async fn past_the_wait_the_key_is_in_use_and_later_the_first_answer_is_there() {
         .await
         .unwrap();
     assert_eq!(made, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_key_that_the_database_keeps_waiting_is_not_told_to_be_in_use() {
+    let wait = Duration::from_millis(200);
+    let guard = GuardSettings { wait, ..GuardSettings::default() };
+    let house = House::build(Plan { guard, ..Plan::of(Fake::default()) }).await;
+    let mut held = house.database().await;
+    sqlx::query("BEGIN IMMEDIATE").execute(&mut held).await.unwrap();
+    let told = house.send("lone", &vm("one")).await.unwrap_err();
+    assert_eq!((told.kind, told.retry_after.is_some()), (Contended, true), "{told}");
+    // That one may be written yet, so whoever sends it again meets it.
+    let again = house.send("lone", &vm("one")).await.unwrap_err();
+    assert_eq!(again.kind, KeyInUse, "{again}");
+    sqlx::query("COMMIT").execute(&mut held).await.unwrap();
+    eventually(async || house.send("lone", &vm("one")).await.ok()).await;
 }

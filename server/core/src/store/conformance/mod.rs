@@ -11,6 +11,9 @@ mod hooks;
 mod keeping;
 mod moving_on;
 mod notifications;
+mod on_held_keys;
+mod on_locks;
+mod on_one_server;
 mod on_several;
 mod reports;
 mod runs;
@@ -385,6 +388,7 @@ promises! {
     keys_become_tombstones_in_place_when_their_retention_is_over
     keys_without_a_request_count_from_themselves
     a_request_that_is_opened_again_is_no_hole
+    a_tombstone_stays_while_its_request_is_open_again
     sweeping_goes_on_in_bounded_batches_and_beside_others
     one_claim_is_dropped_only_when_its_time_is_over
     a_hook_is_changed_from_the_version_that_was_seen

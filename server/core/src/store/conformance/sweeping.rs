@@ -72,8 +72,8 @@ pub(super) async fn keys_become_tombstones_in_place_when_their_retention_is_over
     );
 
     let over = end.plus(KEPT).plus(TOMBSTONES);
-    assert_eq!(bench.store.drop_tombstones(before(over), TOMBSTONES, 10).await.unwrap(), 0);
-    assert_eq!(bench.store.drop_tombstones(over, TOMBSTONES, 10).await.unwrap(), 2);
+    assert_eq!(bench.store.drop_tombstones(before(over), KEPT, TOMBSTONES, 10).await.unwrap(), 0);
+    assert_eq!(bench.store.drop_tombstones(over, KEPT, TOMBSTONES, 10).await.unwrap(), 2);
     assert!(bench.claim("k").await.is_none() && bench.claim("early").await.is_none());
     assert!(bench.claim("late").await.is_some() && bench.claim("open").await.is_some());
     // The key is free; the name rule still holds.
@@ -127,6 +127,33 @@ pub(super) async fn a_request_that_is_opened_again_is_no_hole(bench: Bench) {
     assert_eq!(bench.retired("k").await, Some(first_end.plus(KEPT)));
 }
 
+pub(super) async fn a_tombstone_stays_while_its_request_is_open_again(bench: Bench) {
+    let (first_end, second_end) = (at(2_000_000), at(200_000_000));
+    let id = bench.created("k", "one").await;
+    let run = bench.taken("w", bench.now()).await;
+    bench.ended(run.hold(), RequestState::Failed, first_end).await;
+    bench.swept(first_end.plus(KEPT), 10).await;
+    let retry = Effect::Retry(id, ResourceId(bench.id()));
+    let retry = bench.decision(scope("again"), Operation::Retry, retry);
+    assert!(matches!(bench.store.submit(retry).await.unwrap(), Submitted::First(..)));
+    let dropped = async |now| bench.store.drop_tombstones(now, KEPT, TOMBSTONES, 10).await.unwrap();
+    // Long after the tombstone would have ended, the request is on its way still.
+    let late = first_end.plus(KEPT).plus(TOMBSTONES * 10);
+    assert_eq!(dropped(late).await, 0);
+    let claim = bench.claim("k").await.unwrap();
+    bench.store.drop_claim(&scope("k"), &claim, late).await.unwrap();
+    assert!(bench.claim("k").await.is_some());
+    let run = bench.taken("w", at(i64::MAX / 2)).await;
+    bench.ended(run.hold(), RequestState::Succeeded, second_end).await;
+    // From its new end it is kept as long as any other.
+    let over = second_end.plus(KEPT).plus(TOMBSTONES);
+    assert_eq!(dropped(before(over)).await, 0);
+    bench.store.drop_claim(&scope("k"), &claim, before(second_end)).await.unwrap();
+    assert!(bench.claim("k").await.is_some());
+    assert_eq!(dropped(over).await, 1);
+    assert!(bench.claim("k").await.is_none() && bench.claim("again").await.is_some());
+}
+
 pub(super) async fn sweeping_goes_on_in_bounded_batches_and_beside_others(bench: Bench) {
     let bench = Arc::new(bench);
     for number in 0..30 {
@@ -160,7 +187,7 @@ pub(super) async fn sweeping_goes_on_in_bounded_batches_and_beside_others(bench:
             tokio::spawn(async move {
                 let mut removed = 0;
                 for _ in 0..30 {
-                    removed += bench.store.drop_tombstones(now, TOMBSTONES, 3).await.unwrap();
+                    removed += bench.store.drop_tombstones(now, KEPT, TOMBSTONES, 3).await.unwrap();
                 }
                 removed
             })

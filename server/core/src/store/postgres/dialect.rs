@@ -23,6 +23,9 @@ pub(in crate::store) fn clock(now: &str) -> String {
     format!("keyturn_now({now})")
 }
 
+/// Whether one server at a time works on a database.
+pub(in crate::store) const ONE_SERVER: bool = false;
+
 /// Whether statements that change something may stand in another's WITH. Then one carries a whole group.
 pub(in crate::store) const CHANGES_STAND_IN_WITH: bool = true;
 
@@ -64,19 +67,27 @@ pub(in crate::store) const ELEMENTS: &str = "
     SELECT nth - 1 AS place, given.element::text AS element
       FROM json_array_elements($1::json) WITH ORDINALITY AS given (element, nth)";
 
-/// Lets nobody else decide about the same until the end of the transaction.
-pub(in crate::store) async fn lock(connection: &mut Connection, what: &[&[u8]]) -> StoreResult<()> {
+/// The number by which PostgreSQL knows a lock.
+fn number(what: &[&[u8]]) -> i64 {
     let mut hash = blake3::Hasher::new();
     for part in what {
         hash.update(&part.len().to_le_bytes()).update(part);
     }
     let mut number = [0; 8];
     hash.finalize_xof().fill(&mut number);
-    sqlx::query("SELECT pg_advisory_xact_lock($1)")
-        .bind(i64::from_le_bytes(number))
-        .execute(connection)
-        .await?;
+    i64::from_le_bytes(number)
+}
+
+/// Lets nobody else decide about the same until the end of the transaction.
+pub(in crate::store) async fn lock(connection: &mut Connection, what: &[&[u8]]) -> StoreResult<()> {
+    sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(number(what)).execute(connection).await?;
     Ok(())
+}
+
+/// The same if nobody else decides about it at this moment; whether it is so.
+pub(in crate::store) async fn lock_if_free(connection: &mut Connection, what: &[&[u8]]) -> StoreResult<bool> {
+    let text = "SELECT pg_try_advisory_xact_lock($1)";
+    Ok(sqlx::query_scalar(text).bind(number(what)).fetch_one(connection).await?)
 }
 
 /// Lets nobody else change the request or its run until the end of the transaction.

@@ -1,7 +1,16 @@
 //! Creates of several callers, decided together: each of a few connections takes what waits, does it in one transaction,
 //! and answers after the commit. Grouping is an optimisation and never changes what a submission means.
+//!
+//! A group waits for locks of others for a moment only. What meets one that is held longer is set aside with whatever else
+//! comes under its key, and its neighbours go on; see `aside`.
 
-use super::{Connection, PIECE, TRUSTED, TURN, again, no_answer, pause, sql::submit};
+use super::{
+    Connection, PIECE, TRUSTED, TURN,
+    aside::{Aside, Waiting},
+    no_answer,
+    sql::submit,
+    stopped,
+};
 use crate::store::{StoreError, StoreResult, Submission, Submitted};
 use sqlx::{ConnectOptions, Connection as _, postgres::PgConnectOptions};
 use std::sync::Arc;
@@ -16,27 +25,23 @@ const QUEUE: usize = 4096;
 const GROUP: usize = 128;
 /// How many groups are under way at once.
 const AT_ONCE: usize = 3;
+/// The beginning of a transaction for one member of a group that could not be decided together: its neighbours have
+/// waited already.
+const BEGIN_FOR_ONE: &str = "BEGIN; SET LOCAL lock_timeout = '50ms'";
 
 /// The way to the groups.
 #[derive(Clone)]
 pub(super) struct Groups(mpsc::Sender<Waiting>);
 
-struct Waiting {
-    submission: Submission,
-    reply: oneshot::Sender<StoreResult<Submitted>>,
-}
-
-fn stopped() -> StoreError {
-    StoreError::Unavailable("the store stopped before this was done".into())
-}
-
 impl Groups {
-    /// Starts to take groups; their connections are made when there is something to do.
-    pub(super) fn start(options: &PgConnectOptions) -> Self {
+    /// Starts to take groups; their connections are made when there is something to do. Those wait for locks as long as
+    /// `options` say.
+    pub(super) fn start(options: &PgConnectOptions, aside: &Aside) -> Self {
         let (queue, waiting) = mpsc::channel(QUEUE);
         let waiting = Arc::new(Mutex::new(waiting));
         for _ in 0..AT_ONCE {
-            let group = Grouping { options: options.clone(), open: None, used: Instant::now() };
+            let (options, aside) = (options.clone(), aside.clone());
+            let group = Grouping { options, open: None, used: Instant::now(), aside };
             tokio::spawn(group.run(Arc::clone(&waiting)));
         }
         Self(queue)
@@ -58,58 +63,77 @@ struct Grouping {
     options: PgConnectOptions,
     open: Option<Connection>,
     used: Instant,
+    aside: Aside,
 }
 
 impl Grouping {
     async fn run(mut self, waiting: Arc<Mutex<mpsc::Receiver<Waiting>>>) {
         let mut group = Vec::with_capacity(GROUP);
         while waiting.lock().await.recv_many(&mut group, GROUP).await > 0 {
+            // What is under a key that somebody sits on waits there.
+            group = self.aside.join(group);
             let (submissions, replies): (Vec<_>, Vec<_>) =
-                group.drain(..).map(|one: Waiting| (one.submission, one.reply)).unzip();
-            let outcomes = self.decide(&submissions).await;
-            for (reply, outcome) in replies.into_iter().zip(outcomes) {
-                // Who asked may be gone; what was decided stands all the same.
-                let _ = reply.send(outcome);
+                group.drain(..).map(|one| (one.submission, one.reply)).unzip();
+            if submissions.is_empty() {
+                continue;
+            }
+            match self.attempt(&submissions, "BEGIN").await {
+                Ok(decided) => {
+                    for (reply, outcome) in replies.into_iter().zip(decided) {
+                        // Who asked may be gone; what was decided stands all the same.
+                        let _ = reply.send(Ok(outcome));
+                    }
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "a group is decided one by one");
+                    let members = submissions.into_iter().zip(replies);
+                    let members = members.map(|(submission, reply)| Waiting { submission, reply });
+                    self.one_by_one(members.collect(), &error).await;
+                }
             }
         }
     }
 
-    /// Decides a group. If that fails its members are decided one by one, so that one bad submission never fails its
-    /// neighbours.
-    async fn decide(&mut self, submissions: &[Submission]) -> Vec<StoreResult<Submitted>> {
-        let mut outcomes = Vec::with_capacity(submissions.len());
-        if submissions.len() > 1 {
-            match self.attempt(submissions).await {
-                Ok(decided) => return decided.into_iter().map(Ok).collect(),
-                Err(error) => tracing::debug!(%error, "a group is decided one by one"),
-            }
+    /// Decides the members of a group that failed one by one, so that one bad submission never fails its neighbours.
+    /// Those that meet a lock are set aside.
+    async fn one_by_one(&mut self, members: Vec<Waiting>, error: &StoreError) {
+        if let [_] = members.as_slice()
+            && !matches!(error, StoreError::Contended(_))
+        {
+            // There is nobody else that it could be the fault of.
+            members.into_iter().for_each(|one| drop(one.reply.send(Err(error.clone()))));
+            return;
         }
         let begun = Instant::now();
-        for one in submissions {
-            // What has waited too long is told so; its key is free for the next try.
-            let outcome = if begun.elapsed() < PIECE { self.alone(one).await } else { Err(no_answer()) };
-            outcomes.push(outcome);
+        for one in members {
+            // One before it may have been set aside under the same key.
+            let Some(one) = self.aside.join(vec![one]).pop() else { continue };
+            let outcome = if begun.elapsed() < PIECE {
+                self.attempt(std::slice::from_ref(&one.submission), BEGIN_FOR_ONE).await
+            } else {
+                // What has waited too long is told so; its key is free for the next try.
+                Err(no_answer())
+            };
+            let outcome = match outcome {
+                Ok(decided) => decided.into_iter().next().ok_or_else(stopped),
+                Err(StoreError::Contended(_)) => {
+                    self.aside.set(one);
+                    continue;
+                }
+                Err(error) => Err(error),
+            };
+            let _ = one.reply.send(outcome);
         }
-        outcomes
     }
 
-    async fn alone(&mut self, one: &Submission) -> StoreResult<Submitted> {
-        let begun = Instant::now();
-        let mut tries = 0;
-        loop {
-            let decided = self.attempt(std::slice::from_ref(one)).await;
-            if !again(&decided, tries, begun) {
-                return decided?.into_iter().next().ok_or_else(stopped);
-            }
-            pause(tries).await;
-            tries += 1;
-        }
-    }
-
-    async fn attempt(&mut self, submissions: &[Submission]) -> StoreResult<Vec<Submitted>> {
+    async fn attempt(
+        &mut self,
+        submissions: &[Submission],
+        begin: &'static str,
+    ) -> StoreResult<Vec<Submitted>> {
         let connection = self.connected().await?;
         let decided = timeout(PIECE, async {
-            let mut transaction = connection.begin().await?;
+            let mut transaction = connection.begin_with(begin).await?;
             let decided = submit::create(&mut transaction, submissions).await?;
             transaction.commit().await?;
             Ok(decided)

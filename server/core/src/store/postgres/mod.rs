@@ -4,6 +4,7 @@
 //! Nothing waits without a bound: not for a connection, a lock, a statement or an answer. While the database is away
 //! every call is refused soon, and once it is back every call finds it without anybody's help.
 
+mod aside;
 mod dialect;
 mod groups;
 mod news;
@@ -12,8 +13,9 @@ mod news;
 mod sql;
 pub(in crate::store) mod words;
 
-use super::{Effect, StoreError, StoreResult, Submission, Submitted, changes::Changes};
+use super::{Effect, Scope, StoreError, StoreResult, Submission, Submitted, changes::Changes};
 use crate::clock::{Ids, SystemIds};
+use aside::Aside;
 use dialect::Connection;
 use domain::id::RequestId;
 use groups::Groups;
@@ -25,7 +27,10 @@ use sqlx::{
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};
-use tokio::time::{Instant, timeout};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, timeout},
+};
 
 /// How many connections one server has for everything but creates and news.
 const CONNECTIONS: u32 = 16;
@@ -35,6 +40,12 @@ const TURN: Duration = Duration::from_secs(2);
 /// first, so that a lock that somebody sits on is told as such.
 const STATEMENT: Duration = Duration::from_secs(5);
 const LOCK: Duration = Duration::from_millis(1500);
+/// How long a group of creates waits for a lock, since many wait with it; and how long those wait who were set aside, since
+/// they come back.
+const GROUPS_LOCK: Duration = Duration::from_millis(300);
+const ASIDE_LOCK: Duration = Duration::from_millis(50);
+/// How many connections see to what was set aside.
+const ASIDE_CONNECTIONS: u32 = 4;
 /// How long a transaction may do nothing before PostgreSQL ends it: a server that stopped answering holds no locks.
 const IDLE: Duration = Duration::from_secs(10);
 /// How long one waits for a whole piece of work, however silent the network is.
@@ -54,6 +65,7 @@ pub struct Postgres {
     readers: Readers,
     looks: Looks,
     groups: Groups,
+    aside: Aside,
     changes: Arc<Changes>,
     news: News,
 }
@@ -92,6 +104,27 @@ fn bounded(options: PgConnectOptions, statement: Duration, lock: Duration) -> Pg
 
 fn no_answer() -> StoreError {
     StoreError::Unavailable("the database does not answer".into())
+}
+
+fn stopped() -> StoreError {
+    StoreError::Unavailable("the store stopped before this was done".into())
+}
+
+/// Connections to work with, made when there is something to do.
+fn pool(most: u32, options: PgConnectOptions) -> PgPool {
+    PgPoolOptions::new()
+        .max_connections(most)
+        .acquire_timeout(TURN)
+        .test_before_acquire(false)
+        .before_acquire(|connection, idle| {
+            Box::pin(async move {
+                if idle.idle_for > TRUSTED {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
+        .connect_lazy_with(options)
 }
 
 /// Waits a moment, by chance longer or shorter, longer with every try.
@@ -170,24 +203,16 @@ impl Postgres {
             // An answered submission survives a power cut, whatever is good enough for others here.
             options = options.options([("synchronous_commit", "on")]);
         }
-        let pool = PgPoolOptions::new()
-            .max_connections(CONNECTIONS)
-            .acquire_timeout(TURN)
-            .test_before_acquire(false)
-            .before_acquire(|connection, idle| {
-                Box::pin(async move {
-                    if idle.idle_for > TRUSTED {
-                        connection.ping().await?;
-                    }
-                    Ok(true)
-                })
-            })
-            .connect_lazy_with(options.clone());
+        let pool = pool(CONNECTIONS, options.clone());
         let changes = Arc::<Changes>::default();
         let news = News::start(pool.clone(), options.clone(), Arc::clone(&changes));
         let readers = Readers(pool);
         let looks = Looks::start(&readers);
-        Ok(Self { readers, looks, groups: Groups::start(&options), changes, news })
+        let waiting =
+            |lock: Duration| options.clone().options([("lock_timeout", lock.as_millis().to_string())]);
+        let aside = Aside::new(self::pool(ASIDE_CONNECTIONS, waiting(ASIDE_LOCK)));
+        let groups = Groups::start(&waiting(GROUPS_LOCK), &aside);
+        Ok(Self { readers, looks, groups, aside, changes, news })
     }
 
     /// Reads.
@@ -241,14 +266,32 @@ impl Postgres {
         if matches!(submission.effect, Effect::Create { .. }) {
             return self.groups.submit(submission).await;
         }
-        // Of its own, so that who asked may go away without stopping it half-way.
+        let (reply, answer) = oneshot::channel();
         let store = self.clone();
-        let deciding = tokio::spawn(async move {
-            store
-                .write(submission, |submission, connection| Box::pin(decide::one(connection, submission)))
-                .await
+        // Of its own, so that who asked may go away without stopping it half-way.
+        tokio::spawn(async move {
+            let scope = submission.arrived.scope.clone();
+            let decided = loop {
+                let given = submission.clone();
+                let decided = store
+                    .write(given, |submission, connection| Box::pin(decide::one(connection, submission)))
+                    .await;
+                // Whoever comes with a key that is being decided about waits for that, as long as anybody waits for the
+                // answer.
+                let met = matches!(decided, Err(StoreError::Contended(_))) && !reply.is_closed();
+                if !met || !store.key_in_use(&scope).await.unwrap_or_default() {
+                    break decided;
+                }
+            };
+            // Who asked may be gone; what was decided stands all the same.
+            let _ = reply.send(decided);
         });
-        deciding.await.unwrap_or_else(|error| Err(StoreError::Unavailable(error.to_string())))
+        answer.await.unwrap_or_else(|_| Err(stopped()))
+    }
+
+    /// Whether a key is being decided about in a transaction that is open.
+    async fn key_in_use(&self, scope: &Scope) -> StoreResult<bool> {
+        self.aside.key_in_use(scope).await
     }
 
     /// Where one hears of changes.

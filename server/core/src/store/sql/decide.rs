@@ -52,8 +52,10 @@ pub(in crate::store) async fn one(
 ) -> StoreResult<Submitted> {
     // Between the look and the claim nobody else comes with this key.
     let scope = &submission.arrived.scope;
-    let parts = [scope.team.as_bytes(), scope.principal.0.as_bytes(), scope.key.as_str().as_bytes()];
-    dialect::lock(connection, &parts).await?;
+    if !dialect::lock_if_free(connection, &submit::key(scope)).await? {
+        // Who waits comes again; a connection is not for waiting.
+        return Err(StoreError::Contended("another decides about the same key".into()));
+    }
     if let Some(claim) = submit::claim(connection, scope).await? {
         return Ok(Submitted::Repeat(Box::new(claim)));
     }
@@ -150,8 +152,7 @@ async fn shown(
 }
 
 async fn cancel(connection: &mut Connection, id: RequestId, now: Moment) -> StoreResult<Decided> {
-    lives::lock_of(connection, id).await?;
-    let Some(request) = lists::locked_request(connection, id).await? else {
+    let Some(request) = lives::locked_with_request(connection, id).await? else {
         return Ok(Decided::Not(Submitted::Missing));
     };
     match request.view.state {
@@ -206,8 +207,7 @@ async fn retry(
     resource: ResourceId,
     now: Moment,
 ) -> StoreResult<Decided> {
-    lives::lock_of(connection, id).await?;
-    let Some(request) = lists::locked_request(connection, id).await? else {
+    let Some(request) = lives::locked_with_request(connection, id).await? else {
         return Ok(Decided::Not(Submitted::Missing));
     };
     if request.view.state != RequestState::Failed {
@@ -238,11 +238,15 @@ async fn retry(
     .await?;
     exactly_one(&done, "request")?;
     // Keys that were bound after the earlier end are kept until the next one as well. Most often there are none.
-    sqlx::query("UPDATE claim SET late = $1 WHERE request = $2 AND late AND retired_at IS NULL")
-        .bind(false)
-        .bind(id.0)
-        .execute(&mut *connection)
-        .await?;
+    sqlx::query(AssertSqlSafe(format!(
+        "UPDATE claim SET late = $1
+          WHERE id IN (SELECT id FROM claim WHERE request = $2 AND late AND retired_at IS NULL
+                        ORDER BY team, principal, key{FOR_UPDATE})",
+    )))
+    .bind(false)
+    .bind(id.0)
+    .execute(&mut *connection)
+    .await?;
     let entry = EventEntry::State { state: RequestState::Queued, reason: None };
     runs::append(connection, id, attempt, &[entry], now).await?;
     queue(connection, id, attempt, "apply", now).await?;
@@ -322,8 +326,7 @@ async fn resolve(
     forced: Option<&str>,
     now: Moment,
 ) -> StoreResult<Decided> {
-    lives::lock_of(connection, id).await?;
-    let Some(request) = lists::locked_request(connection, id).await? else {
+    let Some(request) = lives::locked_with_request(connection, id).await? else {
         return Ok(Decided::Not(Submitted::Missing));
     };
     if request.view.state != RequestState::Unknown {

@@ -1,7 +1,7 @@
 //! One life of a resource: the order of its changes, what is left when one comes to nothing, and how it ends.
 //!
-//! Whoever decides about a change first takes the lock of the life that it is about; it stands between the key and the
-//! request in the order of locks. Changes of one life are carried out in the order of their turns: only the first that
+//! Whoever decides about a change, or ends a run, first takes the lock of the life that it is about; it stands between the
+//! key and the request in the order of locks. Changes of one life are carried out in the order of their turns: only the first that
 //! is not at its end has a run that is due, and who ends makes the next one due.
 
 use super::{
@@ -36,12 +36,21 @@ pub(super) async fn lock(connection: &mut Connection, life: ResourceId) -> Store
     dialect::lock(connection, &[b"life", life.0.as_bytes()]).await
 }
 
-/// The same for the life that a request is about, if there is such a request.
-pub(super) async fn lock_of(connection: &mut Connection, request: RequestId) -> StoreResult<()> {
-    if let Some(request) = lists::request(connection, request).await? {
-        lock(connection, request.resource).await?;
+/// A request, if there is one of this ID, with its life locked and then itself.
+pub(super) async fn locked_with_request(
+    connection: &mut Connection,
+    id: RequestId,
+) -> StoreResult<Option<StoredRequest>> {
+    let Some(seen) = lists::request(connection, id).await? else { return Ok(None) };
+    lock(connection, seen.resource).await?;
+    let request = lists::locked_request(connection, id).await?;
+    match &request {
+        // Its next attempt was opened in between. To lock that one's life now would be out of order.
+        Some(request) if request.resource != seen.resource => {
+            Err(StoreError::Contended("the request went on with another life".into()))
+        }
+        _ => Ok(request),
     }
-    Ok(())
 }
 
 /// One life, also one that is over.

@@ -2,9 +2,21 @@
 //! `dialect`, which is the one place where the two differ.
 //!
 //! Whoever decides on what it reads uses the look that locks: SQLite's writer is alone anyway, PostgreSQL's are many.
-//! Locks are taken in one order: the key (creates by claiming it, all else by [`dialect::lock`]), the life that a change is
-//! about (`lives::lock`), the request, its run, its resource; at the very end the run of the parent that waits for it. A create that is looked at twice takes the lock of what it asks
-//! for before its key, after all others of its group; where two groups meet over that, one is decided again.
+//! Locks are taken in one order, by everybody:
+//!
+//! 1. what a create asks for, where its offering asks about likely duplicates (`second_look::lock`);
+//! 2. the key: creates by claiming it, all else by [`dialect::lock`] (a step's: and the request that it is a step of,
+//!    whose run must still be held);
+//! 3. a new resource's name;
+//! 4. the life that a change is about, or whose run ends (`lives::lock`), also where it is a create's;
+//! 5. the request, its run, its resource, and others of the same life: only one who has the life takes more than one of
+//!    these, so they need no order among themselves;
+//! 6. the run of the parent that waits for it.
+//!
+//! Of several of a kind the smaller comes first: keys as [`Scope::order`](crate::store::Scope::order) says, names by team,
+//! type and name. Workers that renew, note, give back or wait take the request only, as reports of callbacks do. Who takes
+//! whatever is there (the next run, the next batch to sweep) skips what is locked and waits for nothing. A deadlock that
+//! PostgreSQL finds all the same is a fault here, though a decision that met one is taken once more.
 
 mod arrivals;
 mod callbacks;

@@ -23,6 +23,23 @@ pub(super) async fn any_due(connection: &mut Connection, now: Moment) -> StoreRe
     Ok(sqlx::query_scalar(AssertSqlSafe(text)).bind(now.millis()).fetch_one(connection).await?)
 }
 
+/// Takes runs back from a server that is no more, for a database on which one works at a time. Their times are that
+/// server's: its clock may have been ahead, and what is due by it is not to wait until this one comes there.
+pub(super) async fn take_over(connection: &mut Connection, now: Moment) -> StoreResult<()> {
+    // Most often none is met.
+    sqlx::query(
+        "UPDATE run SET owner = NULL, due_at = CASE WHEN due_at > $1 THEN $1 ELSE due_at END
+          WHERE due_at <> $2
+            AND (owner IS NOT NULL
+                 OR (due_at > $1 AND EXISTS (SELECT 1 FROM event WHERE event.request = run.request AND event.at > $1)))",
+    )
+    .bind(now.millis())
+    .bind(lives::WAITS)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// Takes the run that has been due longest; what was begun before comes first, or a long queue would keep it waiting.
 pub(super) async fn take(
     connection: &mut Connection,
@@ -267,21 +284,16 @@ pub(super) async fn end(
 ) -> StoreResult<Held> {
     let request = existing(connection, hold.request).await?;
     let kind = Kind::of(&request.view.action);
-    if kind != Kind::Create {
-        lives::lock(connection, request.resource).await?;
-    }
+    // A retry gives a request another life, but then this hold does not hold any more.
+    lives::lock(connection, request.resource).await?;
     let still = check(connection, hold).await?;
     if still == Held::Lost {
         return Ok(still);
     }
     let canceled = still == Held::Yes(Intent::Cancel);
     let life = lives::locked(connection, request.resource).await?;
-    // A create is hardly ever followed by changes before it is done, and then their lock comes late: should that meet
-    // somebody who holds it, the database tells and this is done again.
+    // A create is hardly ever followed by changes before it is done.
     let has_changes = life.view.version > 1;
-    if kind == Kind::Create && has_changes {
-        lives::lock(connection, request.resource).await?;
-    }
     // What is done at the moment of its resource's deletion is done; the teardown takes it with all the rest.
     let deleted = kind != Kind::Delete && life.view.state == lives::DELETING;
     let can_be_undone = matches!(kind, Kind::Create | Kind::Update) && !deleted;

@@ -51,15 +51,25 @@ fn looked(submission: &Submission) -> Option<(&StoredRequest, &SecondLook)> {
     }
 }
 
-/// Decides a create whose offering asks about likely duplicates.
+/// Lets nobody else decide about the same as these until the end of the transaction. They come in their order.
+pub(super) async fn lock(connection: &mut Connection, these: &[(usize, &Submission)]) -> StoreResult<()> {
+    let mut last = None;
+    for (team, offering, parameters) in these.iter().filter_map(|(_, one)| order(one)) {
+        if last.replace((team, offering, parameters)) != Some((team, offering, parameters)) {
+            let what: [&[u8]; 4] = [b"second look", team.as_bytes(), offering.as_bytes(), &parameters];
+            dialect::lock(connection, &what).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Decides a create whose offering asks about likely duplicates, under the lock of what it asks for.
 pub(super) async fn create(connection: &mut Connection, submission: &Submission) -> StoreResult<Submitted> {
     let Some((request, look)) = looked(submission) else {
         return Err(StoreError::Corrupt("a second look at what has none".into()));
     };
     let view = &request.view;
     let (team, offering) = (view.team.as_str(), view.offering.as_str());
-    let what: [&[u8]; 4] = [b"second look", team.as_bytes(), offering.as_bytes(), &look.parameters];
-    dialect::lock(connection, &what).await?;
     // The key comes first, and then the name.
     if let Some(claim) = submit::claim(connection, &submission.arrived.scope).await? {
         return Ok(Submitted::Repeat(Box::new(claim)));

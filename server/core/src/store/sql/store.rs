@@ -2,7 +2,7 @@
 
 use super::{
     arrivals,
-    dialect::Database,
+    dialect::{self, Database},
     exactly_one, lists, lives, people, runs,
     seals::{self, RESOURCES},
     second_look, sweep, write_audit,
@@ -45,6 +45,10 @@ impl Store for Database {
         Ok(submitted)
     }
 
+    async fn key_in_use(&self, scope: &Scope) -> StoreResult<bool> {
+        self.key_in_use(scope).await
+    }
+
     async fn record(&self, arrivals: Vec<Arrived>) -> StoreResult<()> {
         self.write(arrivals, |arrivals, connection| Box::pin(arrivals::record(connection, arrivals))).await
     }
@@ -79,9 +83,15 @@ impl Store for Database {
         Ok(of_requests.max(of_themselves))
     }
 
-    async fn drop_tombstones(&self, now: Moment, tombstones: Duration, limit: u32) -> StoreResult<u64> {
-        self.write((now, tombstones, limit), |(now, tombstones, limit), connection| {
-            Box::pin(sweep::tombstones(connection, *now, *tombstones, *limit))
+    async fn drop_tombstones(
+        &self,
+        now: Moment,
+        retention: Duration,
+        tombstones: Duration,
+        limit: u32,
+    ) -> StoreResult<u64> {
+        self.write((now, (retention, tombstones), limit), |(now, kept, limit), connection| {
+            Box::pin(sweep::tombstones(connection, *now, *kept, *limit))
         })
         .await
     }
@@ -181,6 +191,13 @@ impl Store for Database {
 
     async fn requests_of(&self, id: ResourceId) -> StoreResult<(Vec<RequestView>, Vec<RequestView>)> {
         self.snapshot(id, |id, connection| Box::pin(lives::requests_of(connection, *id))).await
+    }
+
+    async fn take_over(&self, now: Moment) -> StoreResult<()> {
+        if dialect::ONE_SERVER {
+            self.write(now, |now, connection| Box::pin(runs::take_over(connection, *now))).await?;
+        }
+        Ok(())
     }
 
     async fn take_run(&self, owner: &str, now: Moment, lease: Duration) -> StoreResult<Option<Run>> {

@@ -187,7 +187,8 @@ fn new_row(place: usize, submission: &Submission) -> StoreResult<(NewRow<'_>, &S
 
 /// Decides a group of creates together; the outcomes come in the same order.
 ///
-/// Those whose offering asks about likely duplicates come after the others, each by itself.
+/// Those whose offering asks about likely duplicates come after the others, each by itself; but the locks of what they
+/// ask for come first of all, so that nobody who waits for one holds a key or a name that its holder wants.
 pub(in crate::store) async fn create(
     connection: &mut Connection,
     submissions: &[Submission],
@@ -197,10 +198,11 @@ pub(in crate::store) async fn create(
     if apart.is_empty() {
         return plain(connection, &submissions.iter().collect::<Vec<_>>()).await;
     }
+    apart.sort_by_key(|(_, one)| second_look::order(one));
+    second_look::lock(connection, &apart).await?;
     let others: Vec<&Submission> =
         submissions.iter().filter(|one| second_look::order(one).is_none()).collect();
     let mut outcomes = if others.is_empty() { Vec::new() } else { plain(connection, &others).await? };
-    apart.sort_by_key(|(_, one)| second_look::order(one));
     let mut looked = Vec::with_capacity(apart.len());
     for (place, one) in apart {
         looked.push((place, second_look::create(connection, one).await?));
@@ -386,6 +388,11 @@ async fn met_a_name(
         Arrived { request: Some(maker), outcome: SubmissionOutcome::Existing, ..submission.arrived.clone() };
     arrivals::insert(connection, &arrived).await?;
     Ok(Submitted::Existing(answer, maker))
+}
+
+/// What a key is locked by, where it is not by claiming it.
+pub(in crate::store) fn key(scope: &Scope) -> [&[u8]; 3] {
+    [scope.team.as_bytes(), scope.principal.0.as_bytes(), scope.key.as_str().as_bytes()]
 }
 
 /// The claim of a key within its full scope.

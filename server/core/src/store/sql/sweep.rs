@@ -40,7 +40,7 @@ pub(super) async fn requests(
         "{} UPDATE claim
                SET retired_at = (SELECT finished_at FROM request WHERE request.id = claim.request) + $4, {SHORTENED}
              WHERE id IN (SELECT claim.id FROM over JOIN claim ON claim.request = over.id
-                           WHERE claim.retired_at IS NULL AND NOT claim.late LIMIT $5)",
+                           WHERE claim.retired_at IS NULL AND NOT claim.late LIMIT $5{SKIP_LOCKED})",
         over(),
     )))
     .bind(nothing)
@@ -93,21 +93,27 @@ pub(super) async fn claims(
     Ok(shortened.rows_affected())
 }
 
-/// Removes tombstones that are older than `tombstones`; how many.
+/// Removes tombstones that are older than `tombstones`; how many. One whose request was opened again is kept as if its
+/// retention had ended with the request's last end, and while there is none.
 pub(super) async fn tombstones(
     connection: &mut Connection,
     now: Moment,
-    tombstones: Duration,
+    (retention, tombstones): (Duration, Duration),
     limit: u32,
 ) -> StoreResult<u64> {
+    let before = now.millis().saturating_sub(millis(tombstones));
     let removed = sqlx::query(AssertSqlSafe(format!(
         "WITH over AS MATERIALIZED (
-             SELECT id FROM claim WHERE retired_at IS NOT NULL AND retired_at <= $1
+             SELECT id FROM claim
+              WHERE retired_at IS NOT NULL AND retired_at <= $1
+                AND NOT EXISTS (SELECT 1 FROM request WHERE request.id = claim.request
+                                   AND (request.finished_at IS NULL OR request.finished_at > $3))
               ORDER BY retired_at LIMIT $2{SKIP_LOCKED})
          DELETE FROM claim WHERE id IN (SELECT id FROM over)"
     )))
-    .bind(now.millis().saturating_sub(millis(tombstones)))
+    .bind(before)
     .bind(i64::from(limit))
+    .bind(before.saturating_sub(millis(retention)))
     .execute(connection)
     .await?;
     Ok(removed.rows_affected())
@@ -124,8 +130,8 @@ pub(super) async fn one(
     sqlx::query(
         "DELETE FROM claim
           WHERE team = $1 AND principal = $2 AND key = $3 AND claimed_at = $4
-            AND (retired_at IS NOT NULL OR request IS NULL OR late
-                 OR EXISTS (SELECT 1 FROM request WHERE request.id = claim.request AND request.finished_at <= $5))",
+            AND NOT EXISTS (SELECT 1 FROM request WHERE request.id = claim.request
+                               AND (request.finished_at IS NULL OR request.finished_at > $5))",
     )
     .bind(&scope.team)
     .bind(scope.principal.0)

@@ -23,6 +23,9 @@ pub(in crate::store) fn clock(now: &str) -> String {
     now.to_owned()
 }
 
+/// Whether one server at a time works on a database.
+pub(in crate::store) const ONE_SERVER: bool = true;
+
 /// Whether statements that change something may stand in another's WITH; SQLite has one for each table.
 pub(in crate::store) const CHANGES_STAND_IN_WITH: bool = false;
 
@@ -70,6 +73,12 @@ pub(in crate::store) const ELEMENTS: &str = "SELECT key AS place, value AS eleme
 #[expect(clippy::unused_async, reason = "PostgreSQL has to ask for it")]
 pub(in crate::store) async fn lock(_: &mut Connection, _: &[&[u8]]) -> StoreResult<()> {
     Ok(())
+}
+
+/// The same if nobody else decides about it at this moment; whether it is so.
+#[expect(clippy::unused_async, reason = "PostgreSQL has to ask for it")]
+pub(in crate::store) async fn lock_if_free(_: &mut Connection, _: &[&[u8]]) -> StoreResult<bool> {
+    Ok(true)
 }
 
 /// Lets nobody else change the request or its run until the end of the transaction; the writer's lock is that already.

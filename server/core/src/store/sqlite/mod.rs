@@ -8,7 +8,7 @@ mod sql;
 pub(in crate::store) mod words;
 mod writer;
 
-use super::{StoreError, StoreResult, Submission, Submitted, changes::Changes};
+use super::{Scope, StoreError, StoreResult, Submission, Submitted, changes::Changes};
 use dialect::Connection;
 use domain::id::RequestId;
 use sql::{Work, looks::Looks};
@@ -122,6 +122,12 @@ impl Sqlite {
     /// Has a submission decided.
     async fn decide(&self, submission: Submission) -> StoreResult<Submitted> {
         self.writer.submit(submission).await
+    }
+
+    /// Whether another submission with this key is on its way through the writer, besides the one that is asked for.
+    #[expect(clippy::unused_async, reason = "PostgreSQL has to look")]
+    async fn key_in_use(&self, scope: &Scope) -> StoreResult<bool> {
+        Ok(self.writer.under_way(scope) > 1)
     }
 
     /// Where one hears of changes.

@@ -4,11 +4,16 @@
 //! optimisation and never changes what a submission means.
 
 use super::{
-    Connection, StoreError, StoreResult, Submission, Submitted, group,
+    Connection, Scope, StoreError, StoreResult, Submission, Submitted, group,
     sql::{Running, Work},
 };
 use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
-use std::{fmt, time::Duration};
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 use tokio::sync::{mpsc, oneshot};
 
 /// How many pieces of work may wait. A submission beyond that is refused before it is taken in.
@@ -18,7 +23,43 @@ const GROUP: usize = 128;
 
 /// The way to the writer.
 #[derive(Clone)]
-pub(super) struct Writer(mpsc::Sender<Job>);
+pub(super) struct Writer {
+    queue: mpsc::Sender<Job>,
+    keys: Arc<Keys>,
+}
+
+/// How many submissions with each key are on their way, whether or not anybody waits for them still.
+#[derive(Default)]
+struct Keys(Mutex<HashMap<Scope, usize>>);
+
+impl Keys {
+    fn counts(&self) -> MutexGuard<'_, HashMap<Scope, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(self: &Arc<Self>, scope: &Scope) -> UnderWay {
+        *self.counts().entry(scope.clone()).or_default() += 1;
+        UnderWay { keys: Arc::clone(self), scope: scope.clone() }
+    }
+}
+
+/// One submission is on its way; when this is dropped it is no more.
+struct UnderWay {
+    keys: Arc<Keys>,
+    scope: Scope,
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let mut counts = self.keys.counts();
+        if let Some(count) = counts.get_mut(&self.scope) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.scope);
+            }
+        }
+    }
+}
 
 impl fmt::Debug for Writer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -27,7 +68,7 @@ impl fmt::Debug for Writer {
 }
 
 enum Job {
-    Submit(Box<Submission>, oneshot::Sender<StoreResult<Submitted>>),
+    Submit(Box<Submission>, oneshot::Sender<StoreResult<Submitted>>, UnderWay),
     Work(Box<dyn Piece>),
 }
 
@@ -72,16 +113,24 @@ impl Writer {
     pub(super) fn start(options: SqliteConnectOptions, connection: Connection) -> Self {
         let (queue, jobs) = mpsc::channel(QUEUE);
         tokio::spawn(run(options, connection, jobs));
-        Self(queue)
+        Self { queue, keys: Arc::default() }
+    }
+
+    /// How many submissions with this key are on their way.
+    pub(super) fn under_way(&self, scope: &Scope) -> usize {
+        self.keys.counts().get(scope).copied().unwrap_or_default()
     }
 
     /// Has a submission decided; refused at once when the queue is full.
     pub(super) async fn submit(&self, submission: Submission) -> StoreResult<Submitted> {
         let (reply, answer) = oneshot::channel();
-        self.0.try_send(Job::Submit(Box::new(submission), reply)).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => StoreError::Busy,
-            mpsc::error::TrySendError::Closed(_) => not_run(),
-        })?;
+        let under_way = self.keys.enter(&submission.arrived.scope);
+        self.queue.try_send(Job::Submit(Box::new(submission), reply, under_way)).map_err(
+            |error| match error {
+                mpsc::error::TrySendError::Full(_) => StoreError::Busy,
+                mpsc::error::TrySendError::Closed(_) => not_run(),
+            },
+        )?;
         answer.await.unwrap_or_else(|_| Err(not_run()))
     }
 
@@ -93,7 +142,7 @@ impl Writer {
     {
         let (reply, answer) = oneshot::channel();
         let piece = Kept { given, work, result: None, reply };
-        self.0.send(Job::Work(Box::new(piece))).await.map_err(|_| not_run())?;
+        self.queue.send(Job::Work(Box::new(piece))).await.map_err(|_| not_run())?;
         answer.await.unwrap_or_else(|_| Err(not_run()))
     }
 }
@@ -130,7 +179,7 @@ async fn run(options: SqliteConnectOptions, connection: Connection, mut jobs: mp
 impl Job {
     fn fail(self, error: &StoreError) {
         match self {
-            Self::Submit(_, reply) => drop(reply.send(Err(again(error)))),
+            Self::Submit(_, reply, _) => drop(reply.send(Err(again(error)))),
             Self::Work(piece) => piece.tell(Err(again(error))),
         }
     }
@@ -143,9 +192,9 @@ async fn commit(connection: &mut Connection, group: Vec<Job>) -> StoreResult<()>
     let mut pieces = Vec::new();
     for job in group {
         match job {
-            Job::Submit(submission, reply) => {
+            Job::Submit(submission, reply, under_way) => {
                 submissions.push(*submission);
-                submitters.push(reply);
+                submitters.push((reply, under_way));
             }
             Job::Work(piece) => pieces.push((piece, Ok(()))),
         }
@@ -163,14 +212,14 @@ async fn commit(connection: &mut Connection, group: Vec<Job>) -> StoreResult<()>
     .await;
     match decided {
         Ok(decided) => {
-            submitters.into_iter().zip(decided).for_each(|(reply, outcome)| drop(reply.send(outcome)));
+            submitters.into_iter().zip(decided).for_each(|((reply, _), outcome)| drop(reply.send(outcome)));
             for (piece, fate) in pieces {
                 piece.tell(fate);
             }
             Ok(())
         }
         Err(error) => {
-            for reply in submitters {
+            for (reply, _) in submitters {
                 let _ = reply.send(Err(again(&error)));
             }
             for (piece, _) in pieces {

@@ -311,7 +311,10 @@ fn outcome(result: Result<Answered, Error>) -> Outcome {
             existing: answered.existing,
         }),
         Err(error) => match error.kind {
-            ProblemKind::StoreUnavailable | ProblemKind::Busy | ProblemKind::KeyInUse => Outcome::Unknown,
+            ProblemKind::StoreUnavailable
+            | ProblemKind::Busy
+            | ProblemKind::Contended
+            | ProblemKind::KeyInUse => Outcome::Unknown,
             ProblemKind::KeyReused => refused(422, error.kind),
             ProblemKind::NameTaken | ProblemKind::AlreadyDecided => refused(409, error.kind),
             ProblemKind::NotFound => refused(404, error.kind),
