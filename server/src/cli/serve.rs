@@ -2,7 +2,7 @@
 
 use super::report::{Failure, Said, line};
 use crate::{
-    config::{self, Config, Database},
+    config::{self, Config},
     http::{
         self,
         listen::{self, Limits},
@@ -12,7 +12,7 @@ use crate::{
 };
 use leptos::config::LeptosOptions;
 use serde_json::json;
-use std::{fs::File, future::Future, net::SocketAddr, time::Duration};
+use std::{future::Future, net::SocketAddr, time::Duration};
 use tokio::{net::TcpListener, signal::unix, time::timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -27,11 +27,10 @@ pub(super) async fn run(config: &Config, as_json: bool) -> Result<Said, Failure>
     let listener = TcpListener::bind(config.listen).await.map_err(|error| {
         Failure::plain(format!("KEYTURN_LISTEN: {} cannot be listened on: {error}", config.listen))
     })?;
-    let _alone = alone(config)?;
-    portal.store().take_over(portal.now()).await.map_err(portal::Error::from)?;
     let address = listener.local_addr().map_err(|error| Failure::plain(error.to_string()))?;
     // Only now is it known where callbacks find this server; whoever calls already waits until it serves.
     let portal = open::open(config, For::Serving(address)).await?;
+    portal.store().take_over(portal.now(), config.lease).await.map_err(portal::Error::from)?;
     let stopping = CancellationToken::new();
     let https = config.public_url.as_deref().is_some_and(|url| url.starts_with("https://"));
     let site = config::site_root();
@@ -70,27 +69,6 @@ pub(super) async fn run(config: &Config, as_json: bool) -> Result<Said, Failure>
         tracing::warn!("runs did not stop in time; their leases will end");
     }
     Ok(Said::nothing())
-}
-
-/// Makes sure that no other server works on an SQLite file, as long as what this gives is kept. The system forgets it
-/// with the process, however that ends.
-fn alone(config: &Config) -> Result<Option<File>, Failure> {
-    let Database::Sqlite(file) = &config.database else { return Ok(None) };
-    let mut beside = file.clone().into_os_string();
-    beside.push("-server");
-    let failure = |why: String| Failure::plain(format!("KEYTURN_DATABASE_URL: {why}"));
-    let held = File::options()
-        .create(true)
-        .append(true)
-        .open(&beside)
-        .map_err(|error| failure(format!("{} cannot be written: {error}", beside.display())))?;
-    held.try_lock().map_err(|_| {
-        failure(format!(
-            "another server works on {}; stop it first, or use PostgreSQL, which several servers may share",
-            file.display()
-        ))
-    })?;
-    Ok(Some(held))
 }
 
 /// Tells where the portal is, and until it has an administrator, how to make one.

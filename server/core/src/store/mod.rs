@@ -436,9 +436,9 @@ pub trait Store:
     /// One living resource.
     async fn resource(&self, team: &Name, kind: &str, name: &str) -> StoreResult<Option<StoredResource>>;
 
-    /// Takes back what servers before this one hold, and what is due later only because a clock was ahead then. Where
-    /// several servers work on a database at once, that is left to the leases.
-    async fn take_over(&self, now: Moment) -> StoreResult<()>;
+    /// Bounds by a lease what waits longer only because a clock was ahead before. Where deadlines are reckoned by the
+    /// database's own clock, nothing does.
+    async fn take_over(&self, now: Moment, lease: Duration) -> StoreResult<()>;
     /// Takes a run that is due, for the length of a lease. Deadlines of runs are reckoned by the one clock that all
     /// servers on a database share; where that is the database's own, `now` is only written into the history.
     async fn take_run(&self, owner: &str, now: Moment, lease: Duration) -> StoreResult<Option<Run>>;

@@ -153,7 +153,9 @@ impl Aside {
                 }
             }
             Err(error) if submissions.len() == 1 || matches!(error, StoreError::Contended(_)) => {
-                replies.into_iter().for_each(|reply| drop(reply.send(Err(error.clone()))));
+                for reply in replies {
+                    let _ = reply.send(Err(error.clone()));
+                }
             }
             // It may be the fault of one of them; the others are not to suffer for it.
             Err(_) => {

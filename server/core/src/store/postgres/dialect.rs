@@ -23,8 +23,8 @@ pub(in crate::store) fn clock(now: &str) -> String {
     format!("keyturn_now({now})")
 }
 
-/// Whether one server at a time works on a database.
-pub(in crate::store) const ONE_SERVER: bool = false;
+/// Whether deadlines are reckoned by the servers' own clocks.
+pub(in crate::store) const CLOCKS_ARE_SERVERS: bool = false;
 
 /// Whether statements that change something may stand in another's WITH. Then one carries a whole group.
 pub(in crate::store) const CHANGES_STAND_IN_WITH: bool = true;

@@ -101,7 +101,9 @@ impl Grouping {
             && !matches!(error, StoreError::Contended(_))
         {
             // There is nobody else that it could be the fault of.
-            members.into_iter().for_each(|one| drop(one.reply.send(Err(error.clone()))));
+            for one in members {
+                let _ = one.reply.send(Err(error.clone()));
+            }
             return;
         }
         let begun = Instant::now();

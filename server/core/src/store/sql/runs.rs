@@ -23,18 +23,19 @@ pub(super) async fn any_due(connection: &mut Connection, now: Moment) -> StoreRe
     Ok(sqlx::query_scalar(AssertSqlSafe(text)).bind(now.millis()).fetch_one(connection).await?)
 }
 
-/// Takes runs back from a server that is no more, for a database on which one works at a time. Their times are that
-/// server's: its clock may have been ahead, and what is due by it is not to wait until this one comes there.
-pub(super) async fn take_over(connection: &mut Connection, now: Moment) -> StoreResult<()> {
+/// Shortens leases and waits that a clock set back since would make longer than a lease: where times are the servers' own,
+/// what is due by a clock that was ahead is not to wait until this one comes there.
+pub(super) async fn take_over(connection: &mut Connection, now: Moment, lease: Duration) -> StoreResult<()> {
     // Most often none is met.
     sqlx::query(
-        "UPDATE run SET owner = NULL, due_at = CASE WHEN due_at > $1 THEN $1 ELSE due_at END
-          WHERE due_at <> $2
+        "UPDATE run SET due_at = $3
+          WHERE due_at > $3 AND due_at <> $2
             AND (owner IS NOT NULL
-                 OR (due_at > $1 AND EXISTS (SELECT 1 FROM event WHERE event.request = run.request AND event.at > $1)))",
+                 OR EXISTS (SELECT 1 FROM event WHERE event.request = run.request AND event.at > $1))",
     )
     .bind(now.millis())
     .bind(lives::WAITS)
+    .bind(now.plus(lease).millis())
     .execute(connection)
     .await?;
     Ok(())

@@ -193,9 +193,12 @@ impl Store for Database {
         self.snapshot(id, |id, connection| Box::pin(lives::requests_of(connection, *id))).await
     }
 
-    async fn take_over(&self, now: Moment) -> StoreResult<()> {
-        if dialect::ONE_SERVER {
-            self.write(now, |now, connection| Box::pin(runs::take_over(connection, *now))).await?;
+    async fn take_over(&self, now: Moment, lease: Duration) -> StoreResult<()> {
+        if dialect::CLOCKS_ARE_SERVERS {
+            self.write((now, lease), |(now, lease), connection| {
+                Box::pin(runs::take_over(connection, *now, *lease))
+            })
+            .await?;
         }
         Ok(())
     }

@@ -23,8 +23,8 @@ pub(in crate::store) fn clock(now: &str) -> String {
     now.to_owned()
 }
 
-/// Whether one server at a time works on a database.
-pub(in crate::store) const ONE_SERVER: bool = true;
+/// Whether deadlines are reckoned by the servers' own clocks.
+pub(in crate::store) const CLOCKS_ARE_SERVERS: bool = true;
 
 /// Whether statements that change something may stand in another's WITH; SQLite has one for each table.
 pub(in crate::store) const CHANGES_STAND_IN_WITH: bool = false;
