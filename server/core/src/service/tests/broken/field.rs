@@ -101,6 +101,7 @@ pub(super) async fn history(ground: Ground, seed: u64, fault: Fault) -> History 
     for caller in callers.collect::<Vec<_>>() {
         caller.await.unwrap();
     }
+    field.change_one().await;
     field.all_again().await;
     field.settled().await;
     field.all_again().await;
@@ -228,6 +229,16 @@ impl Field {
     async fn version(&self, name: &str) -> Option<String> {
         let found = self.house.store.resource(&team(), "vm", name).await.unwrap();
         found.map(|resource| resource.view.etag().to_string())
+    }
+
+    /// Changes something, whatever the dice said: every history holds a change that went through and is sent again.
+    async fn change_one(&self) {
+        let name = "changed-in-the-end";
+        self.first(name, create(name, &json!({})), None).await;
+        if let Some(version) = self.version(name).await {
+            let patch = object(json!({ "note": "changed" }));
+            self.first("change-in-the-end", Ask::Update { name: name.into(), patch }, Some(version)).await;
+        }
     }
 
     /// Sends every key with every meaning until it has an answer.
