@@ -92,7 +92,8 @@ async fn who_waited_for_a_key_gets_what_was_committed_under_it() {
 async fn repeats_of_a_decision_wait_for_it_and_take_no_connection_meanwhile() {
     let bench = Arc::new(Bench::postgres().await);
     let id = bench.created("k", "one").await;
-    let mut sitting = bench.aside().await;
+    // Who waits is not told anew within a transaction.
+    let (mut sitting, mut looking) = (bench.aside().await, bench.aside().await);
     sqlx::raw_sql("BEGIN; SELECT * FROM request FOR UPDATE").execute(&mut sitting).await.unwrap();
     // The first is decided by another server, which waits for the request.
     let there = bench.place.open().await;
@@ -101,7 +102,7 @@ async fn repeats_of_a_decision_wait_for_it_and_take_no_connection_meanwhile() {
         let cancel = cancel.clone();
         tokio::spawn(async move { there.submit(cancel).await })
     };
-    bench.waiting(&mut sitting, 1).await;
+    bench.waiting(&mut looking, 1).await;
     let repeats: Vec<_> = (0..30)
         .map(|_| {
             let (store, cancel) = (Arc::clone(&bench.store), cancel.clone());

@@ -76,7 +76,7 @@ impl Aside {
             let (submissions, replies): (Vec<_>, Vec<_>) =
                 here.drain(..).map(|one: Waiting| (one.submission, one.reply)).unzip();
             let outcome = self.attempt(&submissions).await;
-            if again(&outcome, tries, begun) || (contended(&outcome) && self.in_use(&scope).await) {
+            if again(&outcome, tries, begun) || (contended(&outcome) && self.may_be_in_use(&scope).await) {
                 let back = submissions.into_iter().zip(replies);
                 here.extend(back.map(|(submission, reply)| Waiting { submission, reply }));
                 pause(tries).await;
@@ -113,9 +113,10 @@ impl Aside {
         lent.answered(decided)
     }
 
-    /// Whether somebody is about to claim the key, as far as can be told.
-    async fn in_use(&self, scope: &Scope) -> bool {
-        self.key_in_use(scope).await.unwrap_or_default()
+    /// Whether somebody may be about to claim the key. Where that cannot be told, one goes on waiting: for how long, the
+    /// guard decides.
+    pub(super) async fn may_be_in_use(&self, scope: &Scope) -> bool {
+        self.key_in_use(scope).await.unwrap_or(true)
     }
 
     /// Whether the key is being claimed in a transaction that is open. Asked for by trying to, and taking that back.

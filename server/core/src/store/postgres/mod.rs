@@ -279,7 +279,7 @@ impl Postgres {
                 // Whoever comes with a key that is being decided about waits for that, as long as anybody waits for the
                 // answer.
                 let met = matches!(decided, Err(StoreError::Contended(_))) && !reply.is_closed();
-                if !met || !store.key_in_use(&scope).await.unwrap_or_default() {
+                if !met || !store.aside.may_be_in_use(&scope).await {
                     break decided;
                 }
             };
