@@ -70,21 +70,24 @@ impl Aside {
 
     /// Sees to the place of a key until nobody waits there.
     async fn see_to(self, scope: Scope) {
-        let (mut begun, mut tries) = (Instant::now(), 0);
+        let (mut begun, mut tries, mut was_free) = (Instant::now(), 0, false);
         let mut here = Vec::new();
         while self.gather(&scope, &mut here) {
             let (submissions, replies): (Vec<_>, Vec<_>) =
                 here.drain(..).map(|one: Waiting| (one.submission, one.reply)).unzip();
             let outcome = self.attempt(&submissions).await;
-            if again(&outcome, tries, begun) || (contended(&outcome) && self.may_be_in_use(&scope).await) {
+            let soon_again = again(&outcome, tries, begun);
+            // Only what is met while nobody sits on the key is told: that is something else.
+            if soon_again || (contended(&outcome) && !was_free) {
                 let back = submissions.into_iter().zip(replies);
                 here.extend(back.map(|(submission, reply)| Waiting { submission, reply }));
+                was_free = !soon_again && !self.may_be_in_use(&scope).await;
                 pause(tries).await;
                 tries += 1;
                 continue;
             }
             self.tell(submissions, replies, outcome).await;
-            (begun, tries) = (Instant::now(), 0);
+            (begun, tries, was_free) = (Instant::now(), 0, false);
         }
     }
 

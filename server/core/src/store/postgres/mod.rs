@@ -271,6 +271,7 @@ impl Postgres {
         // Of its own, so that who asked may go away without stopping it half-way.
         tokio::spawn(async move {
             let scope = submission.arrived.scope.clone();
+            let mut was_free = false;
             let decided = loop {
                 let given = submission.clone();
                 let decided = store
@@ -279,9 +280,10 @@ impl Postgres {
                 // Whoever comes with a key that is being decided about waits for that, as long as anybody waits for the
                 // answer.
                 let met = matches!(decided, Err(StoreError::Contended(_))) && !reply.is_closed();
-                if !met || !store.aside.may_be_in_use(&scope).await {
+                if !met || was_free {
                     break decided;
                 }
+                was_free = !store.aside.may_be_in_use(&scope).await;
             };
             // Who asked may be gone; what was decided stands all the same.
             let _ = reply.send(decided);
