@@ -303,13 +303,15 @@ impl<'a> Case<'a> {
         self.about(name).any(|call| matches!(call.ask, Ask::Delete { .. }))
     }
 
-    /// Whether a create of this name came to nothing.
+    /// Whether a create of this name came to nothing, in the end or before it was opened again.
     fn not_made(&self, name: &str) -> bool {
-        self.history
+        let mut creates = self
+            .history
             .end
             .requests
             .iter()
-            .any(|request| request.name == name && request.action == "create" && request.state != "succeeded")
+            .filter(|request| request.name == name && request.action == "create");
+        creates.any(|request| request.state != "succeeded" || self.reopened(&request.id))
     }
 
     /// The calls about a name that may have been accepted.

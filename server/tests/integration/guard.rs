@@ -38,13 +38,14 @@ async fn a_likely_duplicate_is_asked_with_the_earlier_request_and_goes_through_w
     world.abe.post(ALPHA, "two", &confirmed).await.repeats(&two);
     // Another team's is nobody's.
     world.ben.post("/teams/beta/requests", "one", &asked("one")).await.is(202);
-    // The refused arrival is kept under its key.
+    // What was refused under the key is shown with what came of it.
     let seen = eventually("arrivals of the second key", async || {
         let seen = world.abe.get(&format!("/requests/{}/submissions", two.id())).await.json();
-        (seen["results"].as_array().unwrap().len() == 2).then_some(seen)
+        (seen["results"].as_array().unwrap().len() == 4).then_some(seen)
     })
     .await;
-    assert_eq!(seen["results"][0]["outcome"], "first");
+    let outcomes: Vec<_> = seen["results"].as_array().unwrap().iter().map(|one| &one["outcome"]).collect();
+    assert_eq!(outcomes, ["refused", "refused", "first", "replayed"]);
 }
 
 #[tokio::test]

@@ -216,7 +216,7 @@ fn signal(server: u32, signal: &str) {
 #[tokio::test]
 async fn the_program_of_a_server_that_stands_still_does_not_run_past_its_lease() {
     let world = World::with(&[("KEYTURN_LEASE", "4s")]);
-    let id = world.ann.made(&vm("one", json!({ "seconds": 600 }))).await;
+    let id = world.ann.made(&vm("one", json!({ "seconds": 60 }))).await;
     let server = world.server.pid();
     eventually("the program begins", async || (programs_of(server) > 0).then_some(())).await;
     signal(server, "-STOP");

@@ -66,8 +66,8 @@ async fn every_route_refuses_nobody_and_the_wrong_team() {
                 for api in [world.nobody(), world.ben.clone(), world.ada.clone()] {
                     let answer = call(&api, &method, &path).await;
                     if template.contains("/callbacks/") {
-                        // The report's ID is part of what is signed, so without one there is nothing to judge.
-                        answer.refused(400, "idempotency-key-missing");
+                        // There was never such a callback, so there is nothing to judge a signature by.
+                        answer.refused(404, "not-found");
                     } else {
                         answer.refused(401, "signature-wrong");
                     }

@@ -161,7 +161,7 @@ async fn the_address_of_a_callback_is_the_one_that_the_server_listens_on() {
         let url = machines.book().callbacks[name].0.clone();
         assert!(url.starts_with(&format!("{}/api/v1/callbacks/", world.server.base)), "{url}");
         let unsigned = reqwest::Client::new().post(&url).json(&json!({}));
-        Answer::of(unsigned).await.refused(400, "idempotency-key-missing");
+        Answer::of(unsigned).await.refused(401, "signature-wrong");
     };
     given(&world, "first").await;
     // The system gives the next start another port.
