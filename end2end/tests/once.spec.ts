@@ -124,7 +124,7 @@ test("a click before the script is ready and one after it use the same ID", { ta
     await script.opened;
     await route.fallback();
   });
-  await page.route("**/offerings/*/new", async (route) => {
+  await page.route("**/offerings/*/new?send", async (route) => {
     if (route.request().method() !== "POST") return route.fallback();
     await plain.opened;
     await route.continue();
