@@ -27,6 +27,7 @@ impl From<StoreError> for Error {
         let kind = match error {
             StoreError::Busy => ProblemKind::Busy,
             StoreError::Contended(_) => ProblemKind::Contended,
+            StoreError::KeyBusy => ProblemKind::KeyInUse,
             StoreError::Unavailable(_) => ProblemKind::StoreUnavailable,
             StoreError::Corrupt(_) => return Error::internal(error),
         };

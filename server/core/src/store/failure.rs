@@ -12,6 +12,9 @@ pub enum StoreError {
     /// Others changed the same at the same moment, again and again; trying once more decides it.
     #[error("others change the same at this moment: {0}")]
     Contended(String),
+    /// Another submission with the same key is being decided; once it is, this one can be.
+    #[error("another with the same key is being decided")]
+    KeyBusy,
     /// The database holds something that this version does not understand.
     #[error("the database holds something unexpected: {0}")]
     Corrupt(String),

@@ -118,7 +118,7 @@ impl Aside {
 
     /// Whether somebody may be about to claim the key. Where that cannot be told, one goes on waiting: for how long, the
     /// guard decides.
-    pub(super) async fn may_be_in_use(&self, scope: &Scope) -> bool {
+    async fn may_be_in_use(&self, scope: &Scope) -> bool {
         self.key_in_use(scope).await.unwrap_or(true)
     }
 
@@ -128,16 +128,16 @@ impl Aside {
         let connection = lent.connection()?;
         let tried = timeout(PIECE, async {
             let mut transaction = connection.begin().await?;
-            let tried = if dialect::lock_if_free(&mut transaction, &submit::key(scope)).await? {
-                try_claim(&mut transaction, scope).await
+            let in_use = if dialect::lock_if_free(&mut transaction, &submit::key(scope)).await? {
+                match try_claim(&mut transaction, scope).await {
+                    Err(StoreError::Contended(_)) => Ok(true),
+                    tried => tried.map(|()| false),
+                }
             } else {
-                Err(StoreError::Contended("another decides about the key".into()))
+                Ok(true)
             };
             transaction.rollback().await?;
-            match tried {
-                Err(StoreError::Contended(_)) => Ok(true),
-                tried => tried.map(|()| false),
-            }
+            in_use
         })
         .await;
         lent.answered(tried)

@@ -270,8 +270,7 @@ impl Postgres {
         let store = self.clone();
         // Of its own, so that who asked may go away without stopping it half-way.
         tokio::spawn(async move {
-            let scope = submission.arrived.scope.clone();
-            let mut was_free = false;
+            let mut tries = 0;
             let decided = loop {
                 let given = submission.clone();
                 let decided = store
@@ -279,11 +278,11 @@ impl Postgres {
                     .await;
                 // Whoever comes with a key that is being decided about waits for that, as long as anybody waits for the
                 // answer.
-                let met = matches!(decided, Err(StoreError::Contended(_))) && !reply.is_closed();
-                if !met || was_free {
+                if !matches!(decided, Err(StoreError::KeyBusy)) || reply.is_closed() {
                     break decided;
                 }
-                was_free = !store.aside.may_be_in_use(&scope).await;
+                pause(tries).await;
+                tries += 1;
             };
             // Who asked may be gone; what was decided stands all the same.
             let _ = reply.send(decided);

@@ -54,7 +54,7 @@ pub(in crate::store) async fn one(
     let scope = &submission.arrived.scope;
     if !dialect::lock_if_free(connection, &submit::key(scope)).await? {
         // Who waits comes again; a connection is not for waiting.
-        return Err(StoreError::Contended("another decides about the same key".into()));
+        return Err(StoreError::KeyBusy);
     }
     if let Some(claim) = submit::claim(connection, scope).await? {
         return Ok(Submitted::Repeat(Box::new(claim)));
