@@ -24,6 +24,13 @@ pub fn local(address: &str) -> Option<&str> {
     (address.starts_with('/') && !address.starts_with("//") && plain).then_some(address)
 }
 
+/// Where a form on the page of this address is posted to without script: not to that address itself, whose page a browser
+/// forgets once something is posted there (RFC 9111, section 4.4), and with it, on the way back, the form's ID.
+#[must_use]
+pub fn sent(page: &str) -> String {
+    format!("{page}?send")
+}
+
 /// The login page that leads back to `next`.
 #[must_use]
 pub fn login(next: &str) -> String {

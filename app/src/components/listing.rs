@@ -24,21 +24,7 @@ pub fn Requests(
     });
     let rows = rows.collect_view();
     view! {
-        <div class="table" role="region" aria-label="Requests" tabindex="0">
-            <table>
-                <thead>
-                    <tr>
-                        <th scope="col">"Name"</th>
-                        <th scope="col">"State"</th>
-                        <th scope="col">"Offering"</th>
-                        <th scope="col">"Team"</th>
-                        <th scope="col">"Requested"</th>
-                        <th scope="col">"By"</th>
-                    </tr>
-                </thead>
-                <tbody>{rows}</tbody>
-            </table>
-        </div>
+        <Table name="Requests" columns=&["Name", "State", "Offering", "Team", "Requested", "By"]>{rows}</Table>
     }
 }
 

@@ -1,7 +1,7 @@
 //! Forms that are posted as they are, each under the ID that its page holds.
 
 use super::told::Why;
-use crate::{context::FormState, forms::fields::as_content};
+use crate::{address, context::FormState, forms::fields::as_content};
 use domain::problem::Problem;
 use leptos::prelude::*;
 
@@ -11,15 +11,15 @@ use leptos::prelude::*;
 pub fn Typed(
     /// The form as it was sent, or as it begins.
     state: FormState,
-    /// Where it is posted to, which is the page that it stands on.
-    action: String,
+    /// The address of the page that it stands on.
+    page: String,
     /// Its fields.
     children: Children,
 ) -> impl IntoView {
     view! {
         {state.problem.map(|problem| view! { <Why problem/> })}
         {state.notice.map(|notice| view! { <p class="note" role="status">{notice}</p> })}
-        <form class="stack" method="post" action=action>
+        <form class="stack" method="post" action=address::sent(&page)>
             <input type="hidden" name="request_id" value=state.request_id/>
             <input type="hidden" name="sealed" value=state.sealed/>
             {children()}

@@ -2,6 +2,7 @@
 //! what it asks for, and what is sent of it, the same for the form with script and for the plain post.
 
 use super::outgoing::{self, Values, parameter_field};
+use crate::address;
 use domain::{
     form, merge,
     name::Name,
@@ -153,11 +154,10 @@ impl Subject {
         }
     }
 
-    /// Where the form is posted to without script: not to its own address, whose page a browser forgets once something is
-    /// posted there (RFC 9111, section 4.4), and with it, on the way back, the form's ID.
+    /// Where the form is posted to without script.
     #[must_use]
     pub fn target(&self) -> String {
-        format!("{}?send", self.path())
+        address::sent(&self.path())
     }
 
     /// The form's address.

@@ -112,7 +112,7 @@ fn Told(mut form: FormState, action: String, button: &'static str) -> impl IntoV
     let value = move |name: &str| values.get(name).cloned().unwrap_or_default();
     let wrong = move |pointer: &str| wrong(problem.as_ref(), pointer);
     view! {
-        <Typed state=form action>
+        <Typed state=form page=action>
             <Part
                 name="label" of="told" title="Who is told" value=value("label") wrong=wrong("/label") longest=100u32
                 required=true

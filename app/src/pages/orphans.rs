@@ -3,7 +3,7 @@
 use super::{cursor, load_again};
 use crate::{
     components::{
-        listing::Pager,
+        listing::{Pager, Table},
         moment::When,
         state::{State, word},
     },
@@ -51,30 +51,15 @@ fn Shown(page: Page<OrphanView>, older: bool) -> impl IntoView {
             </li>
         </ol>
         <p class="quiet">
-            "An entry stays for as long as keys are kept, counted from the report, and in the audit for good. Nothing marks "
-            "it as dealt with."
+            "An entry stays for as long as a key is known, its tombstone included, counted from the report; and in the audit "
+            "for good. Nothing marks it as dealt with."
         </p>
         <h2>"Reported late"</h2>
         {if empty {
             view! { <p class="note">"Nothing was reported too late."</p> }.into_any()
         } else {
             view! {
-                <div class="table" role="region" aria-label="Orphans" tabindex="0">
-                    <table>
-                        <thead>
-                            <tr>
-                                <th scope="col">"Name"</th>
-                                <th scope="col">"Offering"</th>
-                                <th scope="col">"Team"</th>
-                                <th scope="col">"The request is"</th>
-                                <th scope="col">"It ended"</th>
-                                <th scope="col">"Reported as done"</th>
-                                <th scope="col">"By"</th>
-                            </tr>
-                        </thead>
-                        <tbody>{rows}</tbody>
-                    </table>
-                </div>
+                <Table name="Orphans" columns=&["Name", "Offering", "Team", "The request is", "It ended", "Reported as done", "By"]>{rows}</Table>
                 <Pager total=page.total at_least what="orphans" path="/orphans".to_owned() older next=page.next/>
             }
             .into_any()

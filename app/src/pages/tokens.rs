@@ -34,7 +34,7 @@ pub fn Tokens() -> impl IntoView {
                 <ShownOnce title="Your new token" then="Copy it now." secret=token id="token"/>
             })}
             <h2>"Make a token"</h2>
-            <form class="stack narrow" method="post" action="/tokens">
+            <form class="stack narrow" method="post" action=crate::address::sent("/tokens")>
                 <input type="hidden" name="request_id" value=form_id/>
                 <div class="field">
                     <label for="token-label">"What it is for"</label>

@@ -26,7 +26,7 @@ provisioner:
   fake: {}
 ";
 
-/// One form: where it is opened and posted to, what is typed, and what of that is seen when it comes back.
+/// One form: where it is opened, what its page is called, what is typed, and what of that is seen when it comes back.
 struct Form {
     opened_at: String,
     path: String,
@@ -52,6 +52,8 @@ impl Form {
     /// What is posted, once the form was opened.
     async fn open(&self, browser: &mut Browser) -> Vec<(&'static str, String)> {
         let page = browser.get(&self.opened_at).await.is(200);
+        // What is posted to the page's own address makes a browser forget the page, and with it the form's ID.
+        assert!(page.text().contains(&format!(" action=\"{}\"", sent_to(&self.path))), "{}", page.text());
         own(&page)
             .into_iter()
             .chain(self.typed.iter().map(|(name, text)| (*name, (*text).to_owned())))
@@ -70,9 +72,14 @@ fn own(page: &Answer) -> [(&'static str, String); 2] {
     })
 }
 
+/// Where the form of a page is posted to.
+fn sent_to(path: &str) -> String {
+    format!("{path}?send")
+}
+
 async fn send(browser: &mut Browser, path: &str, fields: &[(&str, String)]) -> Answer {
     let fields: Vec<(&str, &str)> = fields.iter().map(|(name, text)| (*name, text.as_str())).collect();
-    browser.post(path, &fields).await
+    browser.post(&sent_to(path), &fields).await
 }
 
 /// Logs in on the page to which a form led whose session was over; the page that follows.

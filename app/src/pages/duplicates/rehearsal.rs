@@ -2,6 +2,7 @@
 
 use crate::{
     components::{
+        listing::Table,
         moment::{When, apart},
         state::State,
     },
@@ -135,20 +136,7 @@ fn Came(rehearsal: RehearsalView) -> impl IntoView {
             .into_any()
         } else {
             view! {
-                <div class="table" role="region" aria-label="What would have been asked about" tabindex="0">
-                    <table>
-                        <thead>
-                            <tr>
-                                <th scope="col">"Later request"</th>
-                                <th scope="col">"Earlier request"</th>
-                                <th scope="col">"Apart"</th>
-                                <th scope="col">"Team"</th>
-                                <th scope="col">"Likeness"</th>
-                            </tr>
-                        </thead>
-                        <tbody>{rows}</tbody>
-                    </table>
-                </div>
+                <Table name="What would have been asked about" columns=&["Later request", "Earlier request", "Apart", "Team", "Likeness"]>{rows}</Table>
             }
             .into_any()
         }}

@@ -86,7 +86,7 @@ fn Form(offering: OfferingView, mut form: FormState, action: String, new: bool) 
             <code>"id"</code> "; a text that is one expression keeps its value's type. Filters: lower, upper, trim, replace, \
              split, join, default, first, last, length, int, float, bool, string, abs, round, times."
         </p>
-        <Typed state=form action>
+        <Typed state=form page=action>
             <input type="hidden" name="offering" value=offering_id/>
             <input type="hidden" name="version" value=version/>
             <Part

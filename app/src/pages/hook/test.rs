@@ -29,7 +29,7 @@ pub fn TestHook() -> impl IntoView {
             <Crumbs hook part=true/>
             <h1>"Send a test event"</h1>
             {trial.map(|trial| view! { <Trial trial/> })}
-            <Typed state=form action>
+            <Typed state=form page=action>
                 <div class="field">
                     <label for="test-payload">"Payload"</label>
                     <textarea
