@@ -30,7 +30,7 @@ pub(super) async fn run(config: &Config, as_json: bool) -> Result<Said, Failure>
     let address = listener.local_addr().map_err(|error| Failure::plain(error.to_string()))?;
     // Only now is it known where callbacks find this server; whoever calls already waits until it serves.
     let portal = open::open(config, For::Serving(address)).await?;
-    portal.store().take_over(portal.now(), config.lease).await.map_err(portal::Error::from)?;
+    portal.store().bound_waits(portal.now(), config.lease).await.map_err(portal::Error::from)?;
     let stopping = CancellationToken::new();
     let https = config.public_url.as_deref().is_some_and(|url| url.starts_with("https://"));
     let site = config::site_root();

@@ -123,9 +123,9 @@ pub trait Errands {
     async fn errand(&self, id: ErrandId) -> StoreResult<Option<Errand>>;
     /// Takes a report in, with its effect, once.
     async fn report(&self, report: Report) -> StoreResult<Taken>;
-    /// Removes up to `limit` errands, with the reports on them, that were begun a retention ago and whose requests ended a
-    /// retention ago, orphans a retention after they were reported; how many.
-    async fn sweep_errands(&self, now: Moment, retention: Duration, limit: u32) -> StoreResult<u64>;
+    /// Removes up to `limit` errands, with the reports on them, that were begun longer ago than they are `known` and whose
+    /// requests ended as long ago; orphans as long after they were reported. How many.
+    async fn sweep_errands(&self, now: Moment, known: Duration, limit: u32) -> StoreResult<u64>;
     /// A page of what succeeded elsewhere after its request had come to another end, newest first.
     async fn orphans(&self, after: Option<(Moment, uuid::Uuid)>, size: u32) -> StoreResult<Page<OrphanView>>;
     /// What is sealed of errands and does not begin with `head`, in batches of about `limit`.

@@ -438,7 +438,7 @@ pub trait Store:
 
     /// Bounds by a lease what waits longer only because a clock was ahead before. Where deadlines are reckoned by the
     /// database's own clock, nothing does.
-    async fn take_over(&self, now: Moment, lease: Duration) -> StoreResult<()>;
+    async fn bound_waits(&self, now: Moment, lease: Duration) -> StoreResult<()>;
     /// Takes a run that is due, for the length of a lease. Deadlines of runs are reckoned by the one clock that all
     /// servers on a database share; where that is the database's own, `now` is only written into the history.
     async fn take_run(&self, owner: &str, now: Moment, lease: Duration) -> StoreResult<Option<Run>>;

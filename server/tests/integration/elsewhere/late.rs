@@ -1,29 +1,16 @@
 //! Callbacks that come when their time is over: after a cancellation, and after a deletion and another life.
 
 use super::super::support::{
-    Answer, Home, PASSWORD, World,
+    Answer, PASSWORD, World,
     browser::{Browser, shown},
     eventually, fresh,
 };
 use super::{
+    Place,
     callbacks::{callback, deliver},
-    home, machine,
-    machines::Machines,
+    machine, place,
 };
 use serde_json::{Value, json};
-
-struct Place {
-    world: World,
-    machines: Machines,
-    _folder: tempfile::TempDir,
-}
-
-async fn place() -> Place {
-    let (machines, folder) = (Machines::default(), tempfile::tempdir().unwrap());
-    let base = machines.serve().await;
-    let world = World::at(home(folder.path(), &Machines::offering(&base), Home::new));
-    Place { world, machines, _folder: folder }
-}
 
 fn done(sequence: u32, address: &str) -> Value {
     json!({ "state": "succeeded", "sequence": sequence, "outputs": { "address": address } })

@@ -10,6 +10,7 @@ mod secrets;
 mod services;
 
 use super::support::{Home, World};
+use machines::Machines;
 use std::path::Path;
 
 /// What stands in every offering of these tests.
@@ -42,6 +43,20 @@ fn home(folder: &Path, offering: &str, on: fn(&[(&str, &str)]) -> Home) -> Home 
         ("KEYTURN_OUTBOUND_ALLOW", "127.0.0.1"),
         ("KEYTURN_LEASE", "2s"),
     ])
+}
+
+/// A portal whose offering is made by a service, and that service.
+struct Place {
+    world: World,
+    machines: Machines,
+    _folder: tempfile::TempDir,
+}
+
+async fn place() -> Place {
+    let (machines, folder) = (Machines::default(), tempfile::tempdir().unwrap());
+    let base = machines.serve().await;
+    let world = World::at(home(folder.path(), &Machines::offering(&base), Home::new));
+    Place { world, machines, _folder: folder }
 }
 
 /// The body of a create of a machine.

@@ -1,21 +1,8 @@
 //! The provisioner that calls a service.
 
 use super::super::support::{Home, World, eventually, fresh};
-use super::{TOKEN, home, machine, machines::Machines, told};
+use super::{Place, TOKEN, home, machine, machines::Machines, place, told};
 use serde_json::json;
-
-struct Place {
-    world: World,
-    machines: Machines,
-    _folder: tempfile::TempDir,
-}
-
-async fn place() -> Place {
-    let (machines, folder) = (Machines::default(), tempfile::tempdir().unwrap());
-    let base = machines.serve().await;
-    let world = World::at(home(folder.path(), &Machines::offering(&base), Home::new));
-    Place { world, machines, _folder: folder }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_is_called_once_with_its_key_and_nothing_shows_its_secret() {

@@ -13,7 +13,7 @@ mod moving_on;
 mod notifications;
 mod on_held_keys;
 mod on_locks;
-mod on_one_server;
+mod on_servers_clocks;
 mod on_several;
 mod reports;
 mod runs;

@@ -19,6 +19,18 @@ impl Bench {
         self.store.submit(submission).await.unwrap()
     }
 
+    /// A create with the key `k` that failed at this moment, and was opened again under the key `again` once its own was
+    /// over.
+    async fn opened_again_after_its_retention(&self, first_end: Moment) {
+        let id = self.created("k", "one").await;
+        let run = self.taken("w", self.now()).await;
+        self.ended(run.hold(), RequestState::Failed, first_end).await;
+        self.swept(first_end.plus(KEPT), 10).await;
+        let retry = Effect::Retry(id, ResourceId(self.id()));
+        let retry = self.decision(scope("again"), Operation::Retry, retry);
+        assert!(matches!(self.store.submit(retry).await.unwrap(), Submitted::First(..)));
+    }
+
     async fn retired(&self, key: &str) -> Option<Moment> {
         self.claim(key).await.unwrap().retired_at
     }
@@ -107,13 +119,7 @@ pub(super) async fn keys_without_a_request_count_from_themselves(bench: Bench) {
 
 pub(super) async fn a_request_that_is_opened_again_is_no_hole(bench: Bench) {
     let (first_end, second_end) = (at(2_000_000), at(20_000_000));
-    let id = bench.created("k", "one").await;
-    let run = bench.taken("w", bench.now()).await;
-    bench.ended(run.hold(), RequestState::Failed, first_end).await;
-    bench.swept(first_end.plus(KEPT), 10).await;
-    let retry = Effect::Retry(id, ResourceId(bench.id()));
-    let retry = bench.decision(scope("again"), Operation::Retry, retry);
-    assert!(matches!(bench.store.submit(retry).await.unwrap(), Submitted::First(..)));
+    bench.opened_again_after_its_retention(first_end).await;
     // The new key stays while the new attempt is under way, and the old one stays over.
     bench.swept(second_end, 10).await;
     assert_eq!(bench.retired("again").await, None);
@@ -129,13 +135,7 @@ pub(super) async fn a_request_that_is_opened_again_is_no_hole(bench: Bench) {
 
 pub(super) async fn a_tombstone_stays_while_its_request_is_open_again(bench: Bench) {
     let (first_end, second_end) = (at(2_000_000), at(200_000_000));
-    let id = bench.created("k", "one").await;
-    let run = bench.taken("w", bench.now()).await;
-    bench.ended(run.hold(), RequestState::Failed, first_end).await;
-    bench.swept(first_end.plus(KEPT), 10).await;
-    let retry = Effect::Retry(id, ResourceId(bench.id()));
-    let retry = bench.decision(scope("again"), Operation::Retry, retry);
-    assert!(matches!(bench.store.submit(retry).await.unwrap(), Submitted::First(..)));
+    bench.opened_again_after_its_retention(first_end).await;
     let dropped = async |now| bench.store.drop_tombstones(now, KEPT, TOMBSTONES, 10).await.unwrap();
     // Long after the tombstone would have ended, the request is on its way still.
     let late = first_end.plus(KEPT).plus(TOMBSTONES * 10);

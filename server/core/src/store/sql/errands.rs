@@ -73,9 +73,9 @@ impl Errands for Database {
         Ok(taken)
     }
 
-    async fn sweep_errands(&self, now: Moment, retention: Duration, limit: u32) -> StoreResult<u64> {
-        self.write((now, retention, limit), |(now, retention, limit), connection| {
-            Box::pin(sweep(connection, *now, *retention, *limit))
+    async fn sweep_errands(&self, now: Moment, known: Duration, limit: u32) -> StoreResult<u64> {
+        self.write((now, known, limit), |(now, known, limit), connection| {
+            Box::pin(sweep(connection, *now, *known, *limit))
         })
         .await
     }
@@ -251,20 +251,15 @@ async fn one(connection: &mut Connection, id: ErrandId) -> StoreResult<Option<Er
 }
 
 /// Removes errands whose time is over, with the reports on them; how many.
-async fn sweep(
-    connection: &mut Connection,
-    now: Moment,
-    retention: Duration,
-    limit: u32,
-) -> StoreResult<u64> {
-    // What was begun a retention ago and goes on still is rare, so that few rows are met in vain.
+async fn sweep(connection: &mut Connection, now: Moment, known: Duration, limit: u32) -> StoreResult<u64> {
+    // What was begun so long ago and goes on still is rare, so that few rows are met in vain.
     let over = sqlx::query(
         "SELECT errand.id FROM errand JOIN request ON request.id = errand.request
           WHERE errand.created_at <= $1 AND request.finished_at IS NOT NULL AND request.finished_at <= $1
             AND (errand.orphaned_at IS NULL OR errand.orphaned_at <= $1)
           ORDER BY errand.created_at LIMIT $2",
     )
-    .bind(now.millis().saturating_sub(millis(retention)))
+    .bind(now.millis().saturating_sub(millis(known)))
     .bind(i64::from(limit))
     .fetch_all(&mut *connection)
     .await?;

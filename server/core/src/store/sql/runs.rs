@@ -25,7 +25,11 @@ pub(super) async fn any_due(connection: &mut Connection, now: Moment) -> StoreRe
 
 /// Shortens leases and waits that a clock set back since would make longer than a lease: where times are the servers' own,
 /// what is due by a clock that was ahead is not to wait until this one comes there.
-pub(super) async fn take_over(connection: &mut Connection, now: Moment, lease: Duration) -> StoreResult<()> {
+pub(super) async fn bound_waits(
+    connection: &mut Connection,
+    now: Moment,
+    lease: Duration,
+) -> StoreResult<()> {
     // Most often none is met.
     sqlx::query(
         "UPDATE run SET due_at = $3

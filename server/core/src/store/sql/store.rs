@@ -193,10 +193,10 @@ impl Store for Database {
         self.snapshot(id, |id, connection| Box::pin(lives::requests_of(connection, *id))).await
     }
 
-    async fn take_over(&self, now: Moment, lease: Duration) -> StoreResult<()> {
+    async fn bound_waits(&self, now: Moment, lease: Duration) -> StoreResult<()> {
         if dialect::CLOCKS_ARE_SERVERS {
             self.write((now, lease), |(now, lease), connection| {
-                Box::pin(runs::take_over(connection, *now, *lease))
+                Box::pin(runs::bound_waits(connection, *now, *lease))
             })
             .await?;
         }

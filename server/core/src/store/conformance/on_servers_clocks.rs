@@ -15,7 +15,7 @@ async fn a_server_that_starts_takes_up_within_a_lease_what_was_held_by_a_clock_t
     assert_eq!((first.request.view.id, second.request.view.id), (held, waiting));
     bench.store.give_back(second.hold(), Intent::Apply, LEASE, true, None, ahead).await.unwrap();
     assert!(bench.store.take_run("w2", now, LEASE).await.unwrap().is_none());
-    bench.store.take_over(now, LEASE).await.unwrap();
+    bench.store.bound_waits(now, LEASE).await.unwrap();
     assert!(bench.store.take_run("w2", now, LEASE).await.unwrap().is_none(), "its program may run yet");
     let now = now.plus(LEASE);
     let taken = [bench.taken("w2", now).await, bench.taken("w2", now).await].map(|run| run.request.view.id);
@@ -32,7 +32,7 @@ async fn a_server_that_starts_leaves_a_wait_as_it_is_where_no_clock_was_ahead() 
     let now = at(10_000_000);
     let run = bench.taken("w1", now).await;
     bench.store.give_back(run.hold(), Intent::Apply, LEASE, true, None, now).await.unwrap();
-    bench.store.take_over(now.plus(Duration::from_secs(1)), LEASE).await.unwrap();
+    bench.store.bound_waits(now.plus(Duration::from_secs(1)), LEASE).await.unwrap();
     assert!(bench.store.take_run("w2", now.plus(Duration::from_secs(2)), LEASE).await.unwrap().is_none());
     bench.taken("w2", now.plus(LEASE)).await;
 }
