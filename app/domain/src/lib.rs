@@ -13,6 +13,7 @@ pub mod duplicates;
 pub mod etag;
 pub mod expiry;
 pub mod form;
+pub mod hidden;
 pub mod hook;
 pub mod id;
 pub mod json;

@@ -355,6 +355,9 @@ pub struct OfferingView {
     /// What else can be done with a resource, by ID.
     #[serde(default)]
     pub actions: Vec<ActionView>,
+    /// What it is made of, where that is other offerings: each is requested by itself, in this order as far as there is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made_of: Vec<PartView>,
     /// How the guard treats its submissions.
     pub guard: OfferingGuardView,
     /// Whether it can be requested now.
@@ -362,6 +365,19 @@ pub struct OfferingView {
     /// Why it cannot be requested, for administrators.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+}
+
+/// One step of an offering that is made of others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PartView {
+    /// The step's ID.
+    pub step: String,
+    /// The offering that it requests.
+    pub offering: Name,
+    /// The steps that it waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
 }
 
 /// Something that an offering does with a resource that is there.

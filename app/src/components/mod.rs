@@ -4,6 +4,7 @@ pub mod chart;
 pub mod filters;
 pub mod frame;
 pub mod listing;
+pub mod made_of;
 pub mod moment;
 pub mod posted;
 pub mod secret;

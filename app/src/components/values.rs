@@ -1,6 +1,6 @@
 //! Parameters and outputs as a list of names and values.
 
-use domain::{form::shown, view::Object};
+use domain::{form::shown, hidden::is_mark, view::Object};
 use leptos::prelude::*;
 use serde_json::Value;
 
@@ -27,6 +27,9 @@ pub fn Shown(
     /// The value.
     value: Value,
 ) -> impl IntoView {
+    if is_mark(&value) {
+        return view! { <span class="quiet">"secret, not shown"</span> }.into_any();
+    }
     let text = shown(&value);
     if text.contains('\n') {
         view! { <pre tabindex="0">{text}</pre> }.into_any()

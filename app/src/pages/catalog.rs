@@ -1,7 +1,7 @@
 //! `/`: what can be requested.
 
 use super::load;
-use crate::rpc::form::catalog;
+use crate::{components::made_of::MadeOf, rpc::form::catalog};
 use domain::view::OfferingView;
 use leptos::prelude::*;
 use leptos_meta::Title;
@@ -54,6 +54,7 @@ fn Card(offering: OfferingView) -> impl IntoView {
                 <code>{offering.id.to_string()}</code>
                 {(!offering.version.is_empty()).then(|| format!(", version {}", offering.version))}
             </p>
+            <MadeOf parts=offering.made_of/>
             {if offering.available {
                 view! { <a class="button" href=form rel="external" aria-label=label>"Request"</a> }.into_any()
             } else {

@@ -2,12 +2,14 @@
 
 use super::load;
 use crate::{
+    components::moment::When,
     forms::{
         RequestForm,
         subject::{Deed, Standing},
     },
-    rpc::form::{Wish, open_change},
+    rpc::form::{Opened, Wish, open_change},
 };
+use domain::view::RequestSummary;
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_params_map;
@@ -39,7 +41,17 @@ fn opened(wish: fn(Option<String>) -> Wish) -> impl IntoView {
     };
     let opening =
         Resource::new_blocking(asked, |(team, kind, name, wish)| open_change(team, kind, name, wish));
-    load(opening, move |opening| {
+    load(opening, move |opened| {
+        let opening = match opened {
+            Opened::Form(opening) => *opening,
+            Opened::Deleted(request) => {
+                let (team, name) = params.with_untracked(|params| {
+                    let part = |name: &str| params.get(name).unwrap_or_default();
+                    (part("team"), part("name"))
+                });
+                return view! { <Deleted team name request/> }.into_any();
+            }
+        };
         let subject = &opening.subject;
         let on = subject.on.as_ref();
         let (page, team) = on.map(|on| (on.path(), on.team.to_string())).unwrap_or_default();
@@ -70,5 +82,27 @@ fn opened(wish: fn(Option<String>) -> Wish) -> impl IntoView {
             })}
             <RequestForm opening/>
         }
+        .into_any()
     })
+}
+
+/// What became of what the form was about.
+#[component]
+fn Deleted(team: String, name: String, request: RequestSummary) -> impl IntoView {
+    #[cfg(feature = "ssr")]
+    if let Some(response) = use_context::<leptos_axum::ResponseOptions>() {
+        response.set_status(leptos::server_fn::axum_export::http::StatusCode::NOT_FOUND);
+    }
+    view! {
+        <Title text=format!("Deleted: {name}")/>
+        <nav class="crumbs" aria-label="Where this is">
+            <a href=format!("/teams/{team}/resources")>"Resources of team " {team.clone()}</a>
+        </nav>
+        <h1>"Deleted: " {name}</h1>
+        <p class="lead">
+            "It is not there any more: " {request.requested_by} " had it deleted, "
+            <When at=request.created_at/> ". "
+            <a href=format!("/requests/{}", request.id)>"See that request"</a> "."
+        </p>
+    }
 }

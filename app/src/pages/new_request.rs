@@ -1,7 +1,7 @@
 //! `/offerings/{id}/new`: the form that requests an offering.
 
 use super::load;
-use crate::{forms::RequestForm, rpc::form::open_form};
+use crate::{components::made_of::MadeOf, forms::RequestForm, rpc::form::open_form};
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::{use_params_map, use_query_map};
@@ -17,11 +17,13 @@ pub fn NewRequest() -> impl IntoView {
         let offering = &opening.subject.offering;
         let (title, description, available) =
             (offering.title.clone(), offering.description.clone(), offering.available);
+        let parts = offering.made_of.clone();
         view! {
             <Title text=format!("Request {title}")/>
             <nav class="crumbs" aria-label="Where this is"><a href="/">"Catalog"</a></nav>
             <h1>"Request: " {title}</h1>
             <p class="lead">{description}</p>
+            <MadeOf parts/>
             {(!available).then(|| view! {
                 <p class="note caution">"This offering cannot be requested at present. Administrators see why in the catalog."</p>
             })}

@@ -2,7 +2,10 @@
 
 use super::Answer;
 use crate::{context::FormState, forms::subject::Subject};
-use domain::{name::Name, view::OfferingView};
+use domain::{
+    name::Name,
+    view::{OfferingView, RequestSummary},
+};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +63,15 @@ pub async fn open_form(
     opened(&asking, caller, Subject::create(offering))
 }
 
+/// What the address of a form about a resource leads to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Opened {
+    /// The form.
+    Form(Box<Opening>),
+    /// Nothing is there any more: this request deleted it.
+    Deleted(RequestSummary),
+}
+
 /// What is to be done with a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Wish {
@@ -82,14 +94,22 @@ pub async fn open_change(
     name: String,
     /// What is to be done with it.
     wish: Wish,
-) -> Answer<Opening> {
+) -> Answer<Opened> {
     use super::asked;
     use crate::forms::subject::Deed;
     use domain::problem::ProblemKind;
     use portal::Error;
 
     let (asking, caller) = asked::caller()?;
-    let found = asking.portal.resource(&caller, &team, &kind, &name).await.map_err(asked::refusal)?.resource;
+    let found = match asking.portal.resource(&caller, &team, &kind, &name).await {
+        Ok(found) => found.resource,
+        Err(error) => {
+            // Who comes back to a form after a reload learns what became of it.
+            let deleted = asking.portal.deleted_by(&caller, &team, &kind, &name).await;
+            let deleted = deleted.ok().flatten().ok_or(error).map_err(asked::refusal)?;
+            return Ok(Opened::Deleted(deleted));
+        }
+    };
     let offering = asking.portal.offering(&caller, found.offering.as_str()).map_err(asked::refusal)?;
     let deed = match wish {
         Wish::Change if offering.updatable => Deed::Update,
@@ -105,4 +125,5 @@ pub async fn open_change(
         }
     };
     opened(&asking, caller, Subject::on(offering, (&found).into(), deed))
+        .map(|form| Opened::Form(Box::new(form)))
 }

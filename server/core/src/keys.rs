@@ -34,7 +34,8 @@ pub struct Version {
 pub struct Use {
     /// Claims that were hashed with it and are no tombstones yet.
     pub claims: i64,
-    /// What is sealed with it: secrets of resources, of hooks and of work elsewhere, and events that were delivered.
+    /// What is sealed with it: secrets of resources, of requests, of hooks and of work elsewhere, and events that were
+    /// delivered.
     pub secrets: i64,
 }
 

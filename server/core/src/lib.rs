@@ -10,6 +10,7 @@ pub mod catalog;
 pub mod clock;
 pub mod error;
 mod guard;
+mod hidden;
 pub mod keys;
 mod mapping;
 pub mod outbound;

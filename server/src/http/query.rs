@@ -56,6 +56,11 @@ impl Parameters {
         }
     }
 
+    /// Whether it is only asked what would come of the call.
+    pub(crate) fn dry_run(&mut self) -> Result<bool> {
+        Ok(self.read("dry_run", "is true or false")?.unwrap_or(false))
+    }
+
     /// Refuses what is left over.
     pub(crate) fn done(self) -> Result<()> {
         if let Some(part) = self.ill {

@@ -145,3 +145,21 @@ async fn a_form_deletes_once_and_only_what_was_named() {
     let never = browser.post("/teams/alpha/resources/fast/never/delete", &[("confirm", "never")]).await;
     assert_ne!(never.status, 303, "{}", never.text());
 }
+
+#[tokio::test]
+async fn who_comes_back_to_the_form_of_what_is_deleted_learns_what_became_of_it() {
+    let (world, mut browser) = with_one().await;
+    let delete = world.ann.delete(ONE, "delete").await.is(202).id();
+    assert_eq!(world.ann.ended(&delete).await["state"], "succeeded");
+    for place in ["/delete", "/change"] {
+        let page = browser.get(&format!("{ONE}{place}")).await.is(404).text();
+        assert!(
+            page.contains(&format!("/requests/{delete}")) && page.contains("not there any more"),
+            "{page}"
+        );
+    }
+    browser.get(&format!("{}/delete", ONE.replace("one", "never"))).await.is(404);
+    browser.log_in("ben", PASSWORD).await;
+    let other = browser.get(&format!("{ONE}/delete")).await.is(404).text();
+    assert!(!other.contains(&delete));
+}

@@ -21,6 +21,7 @@ mod elsewhere;
 mod events;
 mod forms;
 mod guard;
+mod hidden;
 #[path = "../history/mod.rs"]
 mod history;
 mod hooks;

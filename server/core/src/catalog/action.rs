@@ -154,6 +154,8 @@ fn changes(
                     member.place,
                     format!("the parameter {name:?} is {} and cannot be changed", form::IMMUTABLE),
                 );
+            } else if word == "add" && schema.secrets().contains(name) {
+                sheet.note(member.place, format!("{name:?} is a secret, and nothing is added to one"));
             } else if word == "add" && !(schema.is_whole(name) && schema.is_always_there(name)) {
                 let rule = "must be of `type: integer`, and required or with a default";
                 sheet.note(member.place, format!("to be added to, the parameter {name:?} {rule}"));
@@ -168,6 +170,14 @@ fn changes(
                     format!("to be added, the action's parameter {source:?} must be of `type: integer`"),
                 );
             }
+        }
+        if let (Some(input), Some(parameters)) = (input, parameters)
+            && input.secrets().contains(source) != parameters.secrets().contains(name)
+            && input.property(source).is_some()
+            && parameters.property(name).is_some()
+        {
+            let rule = "both must be secrets (`writeOnly`), or neither";
+            sheet.note(from.place, format!("{source:?} becomes {name:?}: {rule}"));
         }
         let change =
             if word == "add" { Change::Add(source.to_owned()) } else { Change::Set(source.to_owned()) };

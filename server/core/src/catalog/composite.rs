@@ -9,7 +9,7 @@ use super::{
     sheet::{Members, Sheet},
     yaml::{Kind, Node, Place},
 };
-use domain::name::Name;
+use domain::{name::Name, view::PartView};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
@@ -268,10 +268,19 @@ fn mistakes(catalog: &Catalog, offering: &Offering, composite: &Composite) -> Ve
             continue;
         };
         of_steps.insert(&step.id, child);
-        for ((name, _), place) in step.parameters.iter().zip(&step.parameter_places) {
+        for ((name, mapping), place) in step.parameters.iter().zip(&step.parameter_places) {
             if child.schema.property(name).is_none() {
                 sheet.note(*place, format!("the offering {} has no parameter {name:?}", child.id));
+            } else if let Some(secret) = reads_secret(&offering.schema, mapping) {
+                if !child.schema.secrets().contains(name) {
+                    sheet.note(*place, in_clear(secret, &format!("{name:?} of {}", child.id)));
+                } else if step.handed_on(name).is_none() {
+                    sheet.note(*place, as_it_is(secret));
+                }
             }
+        }
+        if let Some(secret) = reads_secret(&offering.schema, &step.name) {
+            sheet.note(step.place, in_clear(secret, "a name"));
         }
         let needed = child.schema.value().get("required").and_then(serde_json::Value::as_array);
         for name in needed.into_iter().flatten().filter_map(serde_json::Value::as_str) {
@@ -282,6 +291,12 @@ fn mistakes(catalog: &Catalog, offering: &Offering, composite: &Composite) -> Ve
     }
     for step in &composite.steps {
         outputs(&mut sheet, &of_steps, &step.reads, false);
+    }
+    for (output, mapping) in &composite.outputs {
+        if let Some(secret) = reads_secret(&offering.schema, mapping) {
+            let place = composite.steps.first().map_or(Place::START, |step| step.place);
+            sheet.note(place, in_clear(secret, &format!("the output {output:?}")));
+        }
     }
     for (output, reads) in &composite.reads {
         outputs(&mut sheet, &of_steps, reads, offering.secret_outputs.contains(output));
@@ -306,6 +321,32 @@ fn mistakes(catalog: &Catalog, offering: &Offering, composite: &Composite) -> Ve
     }
     sheet.mistakes.sort_by_key(|mistake| (mistake.line, mistake.column));
     sheet.mistakes
+}
+
+/// The secret parameter that a mapping reads, if any.
+fn reads_secret<'s>(schema: &'s ParameterSchema, mapping: &Mapping) -> Option<&'s str> {
+    if schema.secrets().is_empty() {
+        return None;
+    }
+    let variables = mapping.variables();
+    let reads = |secret: &&String| {
+        variables.iter().any(|variable| {
+            let mut way = variable.split('.');
+            way.next() == Some("parameters") && way.next().is_none_or(|name| name == secret.as_str())
+        })
+    };
+    schema.secrets().iter().find(reads).map(String::as_str)
+}
+
+fn in_clear(secret: &str, place: &str) -> String {
+    format!(
+        "the parameter {secret:?} is a secret (`writeOnly`) and would be kept in clear as {place}; only a step's parameter \
+         that is a secret itself may take it up"
+    )
+}
+
+fn as_it_is(secret: &str) -> String {
+    format!("a secret is handed on as it is: \"{{{{ parameters.{secret} }}}}\" and nothing else")
 }
 
 /// Notes outputs that are read but not there, and secret ones that would not stay secret.
@@ -338,6 +379,33 @@ fn size(catalog: &Catalog, offering: &Offering, deepest: usize) -> Option<usize>
         let child = catalog.get(&step.offering)?;
         Some(sum.saturating_add(size(catalog, child, below)?))
     })
+}
+
+impl Step {
+    /// The parent's parameter that becomes this parameter as it is, if that is all that there is to it.
+    pub(crate) fn handed_on(&self, parameter: &str) -> Option<&str> {
+        let (_, mapping) = self.parameters.iter().find(|(name, _)| name == parameter)?;
+        let way = mapping.expression()?.strip_prefix("parameters")?;
+        let quoted = ["'", "\""].into_iter().find_map(|quote| {
+            way.strip_prefix('[')?.strip_prefix(quote)?.strip_suffix(']')?.strip_suffix(quote)
+        });
+        let name = quoted.or_else(|| way.strip_prefix('.'))?;
+        let is_name = |char: char| {
+            char.is_ascii_alphanumeric() || char == '_' || (quoted.is_some() && "-.".contains(char))
+        };
+        name.chars().all(is_name).then_some(name)
+    }
+}
+
+impl Composite {
+    /// Its steps as they travel.
+    pub(super) fn parts(&self) -> impl Iterator<Item = PartView> {
+        self.steps.iter().map(|step| PartView {
+            step: step.id.clone(),
+            offering: step.offering.clone(),
+            needs: step.needs.iter().cloned().collect(),
+        })
+    }
 }
 
 #[cfg(test)]

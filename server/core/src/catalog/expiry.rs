@@ -98,6 +98,13 @@ pub(super) fn read(
                 sheet.note(days.place, format!("to say how many days, the parameter {name:?} {rule}"));
                 return None;
             }
+            if schema.is_some_and(|schema| schema.secrets().contains(name)) {
+                sheet.note(
+                    days.place,
+                    format!("the parameter {name:?} is a secret, and the end of a resource is seen"),
+                );
+                return None;
+            }
             Ends::Days(name.to_owned())
         }
         (None, Some(lifetime)) => {

@@ -45,9 +45,33 @@ impl Mapping {
         Self(Shape::Value(name.to_owned()))
     }
 
+    /// The variables that it reads, with dots between the steps from the outermost.
+    pub(crate) fn variables(&self) -> BTreeSet<String> {
+        let mut read = BTreeSet::new();
+        gather(&self.0, &mut read);
+        read
+    }
+
+    /// The expression that is all of it, if it is one.
+    pub(super) fn expression(&self) -> Option<&str> {
+        match &self.0 {
+            Shape::Value(expression) => Some(expression),
+            _ => None,
+        }
+    }
+
     /// Its value, where these are the variables; or why it has none.
     pub(crate) fn value(&self, variables: &minijinja::Value) -> Result<Value, String> {
         self.0.filled(&TEXTS, variables)
+    }
+}
+
+fn gather(shape: &Shape, read: &mut BTreeSet<String>) {
+    match shape {
+        Shape::List(items) => items.iter().for_each(|item| gather(item, read)),
+        Shape::Map(members) => members.iter().for_each(|(_, member)| gather(member, read)),
+        // It was read when the catalog was.
+        one => read.extend(TEXTS.reads(one).into_iter().flatten()),
     }
 }
 

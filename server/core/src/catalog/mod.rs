@@ -18,7 +18,7 @@ mod yaml;
 pub use action::Action;
 pub(crate) use composite::{Composite, Step};
 pub use expiry::{Ends, ExpiryRule};
-pub(crate) use mapping::known;
+pub(crate) use mapping::{Mapping, known};
 pub use offering::{Offering, duration};
 pub use schema::ParameterSchema;
 
@@ -69,6 +69,7 @@ pub struct Broken {
 pub struct Catalog {
     offerings: BTreeMap<Name, Arc<Offering>>,
     broken: Vec<Broken>,
+    has_secrets: bool,
 }
 
 impl Catalog {
@@ -102,7 +103,12 @@ impl Catalog {
                 catalog.broken.push(Broken { id, folder: folder.to_owned(), mistakes: vec![mistake] });
             }
         }
-        catalog
+        catalog.counted()
+    }
+
+    fn counted(mut self) -> Self {
+        self.has_secrets = self.offerings.values().any(|offering| offering.has_secrets());
+        self
     }
 
     /// A catalog of offerings made elsewhere, for tests.
@@ -110,13 +116,19 @@ impl Catalog {
     pub fn of(offerings: impl IntoIterator<Item = Offering>) -> Self {
         let offerings =
             offerings.into_iter().map(|offering| (offering.id.clone(), Arc::new(offering))).collect();
-        Self { offerings, broken: Vec::new() }
+        Self { offerings, ..Self::default() }.counted()
     }
 
     /// The offering of this ID, if it is there and without mistakes.
     #[must_use]
     pub fn get(&self, id: &Name) -> Option<&Arc<Offering>> {
         self.offerings.get(id)
+    }
+
+    /// Whether any offering has secret parameters.
+    #[must_use]
+    pub fn has_secrets(&self) -> bool {
+        self.has_secrets
     }
 
     /// All offerings without mistakes, sorted by ID.

@@ -95,6 +95,13 @@ impl Offering {
         self.updates
     }
 
+    /// Whether any of its parameters, or of its actions', is a secret.
+    #[must_use]
+    pub fn has_secrets(&self) -> bool {
+        let actions = self.actions.values().map(|action| &action.schema);
+        std::iter::once(&self.schema).chain(actions).any(|schema| !schema.secrets().is_empty())
+    }
+
     /// The offering as it travels.
     #[must_use]
     pub fn view(&self) -> OfferingView {
@@ -108,6 +115,7 @@ impl Offering {
             parameters: self.schema.value().clone(),
             updatable: self.updates,
             actions: self.actions.iter().map(|(id, action)| action.view(id)).collect(),
+            made_of: self.composite.iter().flat_map(|composite| composite.parts()).collect(),
             guard: OfferingGuardView {
                 max_tries: self.max_tries,
                 timeout_seconds: self.timeout.as_secs(),

@@ -1,8 +1,9 @@
 //! An offering's parameter schema, compiled: fills defaults and checks what was sent.
 
-use domain::{form, json, problem::FieldError, view::Object};
+use domain::{form, hidden, json, problem::FieldError, view::Object};
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator, error::ValidationErrorKind as Broken};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// How many faults of one submission are told.
 const MAX_ERRORS: usize = 50;
@@ -21,6 +22,7 @@ const MAX_DEPTH: u32 = 64;
 pub struct ParameterSchema {
     value: Value,
     validator: Validator,
+    secrets: BTreeSet<String>,
 }
 
 /// The options under which every schema here is compiled: nothing is fetched, patterns take linear time.
@@ -54,13 +56,22 @@ impl ParameterSchema {
             keywords.insert(word.to_owned(), Value::Bool(false));
         }
         let validator = options().build(&value).map_err(|error| error.to_string())?;
-        Ok(Self { value, validator })
+        let secrets = value.get("properties").and_then(Value::as_object).into_iter().flatten();
+        let secrets = secrets.filter(|(_, property)| hidden::is_write_only(property));
+        let secrets = secrets.map(|(name, _)| name.clone()).collect();
+        Ok(Self { value, validator, secrets })
     }
 
     /// The schema itself.
     #[must_use]
     pub fn value(&self) -> &Value {
         &self.value
+    }
+
+    /// The names of the parameters that are secrets.
+    #[must_use]
+    pub fn secrets(&self) -> &BTreeSet<String> {
+        &self.secrets
     }
 
     /// What was sent, with defaults filled in, if it fits the schema; otherwise every value that does not.
@@ -97,6 +108,11 @@ impl ParameterSchema {
             .filter(|(name, property)| form::is_immutable(property) && before.get(*name) != after.get(*name))
             .map(|(name, _)| name.clone())
             .collect()
+    }
+
+    /// The names of the parameters that the schema knows.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        self.value.get("properties").and_then(Value::as_object).into_iter().flat_map(Object::keys)
     }
 
     /// Whether a parameter of this name may be sent at all, as far as that is plain.

@@ -4,7 +4,10 @@
 //! mistake, unless it begins with `x-`.
 
 use super::schema::{fill, options, short};
-use domain::form::{IMMUTABLE, VISIBLE_WHEN};
+use domain::{
+    form::{IMMUTABLE, VISIBLE_WHEN},
+    hidden::{self, WRITE_ONLY},
+};
 use jsonschema::{ValidatorMap, error::ValidationErrorKind};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -131,6 +134,7 @@ fn walk(root: &Value, schema: &Value, at: &str, found: &mut Vec<Found>) {
             "pattern" => pattern(value, here, found),
             VISIBLE_WHEN => {}
             IMMUTABLE => immutable(value, at, here, found),
+            WRITE_ONLY => secret(keywords, value, at, here, found),
             word if ONE.contains(&word) => walk(root, value, &here, found),
             word if LIST.contains(&word) => {
                 for (n, part) in value.as_array().into_iter().flatten().enumerate() {
@@ -177,6 +181,30 @@ fn immutable(value: &Value, at: &str, here: String, found: &mut Vec<Found>) {
     }
 }
 
+/// Only a whole parameter is kept secret, not a part of one; and what the catalog says is no secret.
+fn secret(keywords: &Map<String, Value>, value: &Value, at: &str, here: String, found: &mut Vec<Found>) {
+    if *value != Value::Bool(true) {
+        return;
+    }
+    if at.strip_prefix("/properties/").is_none_or(|name| name.contains('/')) {
+        found.push((here, format!("`{WRITE_ONLY}` belongs to a parameter itself, not to a part of one")));
+        return;
+    }
+    for word in ["default", "const", "enum", "examples"] {
+        if keywords.contains_key(word) {
+            found.push((step(at, word), format!("a secret (`{WRITE_ONLY}`) cannot stand in the catalog")));
+        }
+    }
+    if let Some(Value::String(kind)) = keywords.get("type")
+        && ["boolean", "null"].contains(&kind.as_str())
+    {
+        found.push((
+            step(at, "type"),
+            format!("a value of the type {kind} is too easily guessed to be a secret"),
+        ));
+    }
+}
+
 /// Each condition of a property must name a sibling, and must not be a rule of the sibling's own.
 fn conditions(keywords: &Map<String, Value>, at: &str, found: &mut Vec<Found>) {
     let properties = keywords.get("properties").and_then(Value::as_object);
@@ -194,6 +222,11 @@ fn conditions(keywords: &Map<String, Value>, at: &str, found: &mut Vec<Found>) {
             found.push((step(&here, other), "a property cannot depend on itself".to_owned()));
         } else if !properties.is_some_and(|known| known.contains_key(other)) {
             found.push((step(&here, other), format!("there is no property {other:?} beside this one")));
+        } else if properties.and_then(|known| known.get(other)).is_some_and(hidden::is_write_only) {
+            found.push((
+                step(&here, other),
+                format!("{other:?} is a secret, on which nothing may be seen to depend"),
+            ));
         } else if circular(properties, name) {
             found.push((here, "these conditions depend on each other in a circle".to_owned()));
         }

@@ -7,6 +7,7 @@ use std::{fs, os::unix::fs::PermissionsExt};
 
 mod composites;
 mod expiry;
+mod secrets;
 
 const GOOD: &str = "title: A thing
 description: Makes a thing.

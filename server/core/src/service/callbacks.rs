@@ -115,10 +115,13 @@ impl Portal {
             )
             .about(errand.request));
         }
-        let said = read(&delivery.body)?;
+        let mut said = read(&delivery.body)?;
         if said.attempt.is_some_and(|attempt| attempt > errand.attempt) {
             let detail = format!("this callback is of attempt {}", errand.attempt);
             return Err(Error::field("/attempt", detail));
+        }
+        if let Some(request) = &request {
+            portal.veil_entries(request, &mut said.entries).await?;
         }
         let outcome = match &said.outcome {
             Some(outcome) => Some(portal.seal_errand(errand.id, "report", outcome)?),

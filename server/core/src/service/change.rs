@@ -3,14 +3,19 @@
 //! What a change comes to is worked out in the transaction that accepts it, on what the resource is at that moment. The
 //! order is the same as everywhere: replay, rights, parameters, precondition, name.
 
-use super::{Arrival, Inner, Portal, labels, schema_digest};
+use super::{
+    Arrival, Inner, Portal,
+    hidden::{Secrets, met_another},
+    labels, schema_digest,
+};
 use crate::{
     Answered, Caller, Error, Result,
     catalog::{Action, Catalog, Offering, ParameterSchema},
     guard,
+    hidden::Hidden,
     store::{
-        Arrived, Claim, Delta, Effect, NewChange, Plan, Planned, StoredRequest, StoredResource, Submission,
-        Submitted,
+        Arrived, Claim, Delta, Effect, Meaning, NewChange, Plan, Planned, StoredRequest, StoredResource,
+        Submission, Submitted,
     },
 };
 use bytes::Bytes;
@@ -19,7 +24,7 @@ use domain::{
     command::{Command, Operation},
     correlation::CorrelationId,
     etag::IfMatch,
-    id::RequestId,
+    id::{RequestId, ResourceId},
     json,
     label::Labels,
     merge,
@@ -44,13 +49,13 @@ pub struct Target {
 }
 
 /// A change as it was sent: parsed, but not yet understood by any schema.
-struct Sent {
-    operation: Operation,
+pub(super) struct Sent {
+    pub(super) operation: Operation,
     /// The action's ID, where it is one.
     action: Option<String>,
     /// `team/type/name`.
     target: String,
-    team: Name,
+    pub(super) team: Name,
     kind: Result<Name>,
     name: Result<Name>,
     /// The patch of an update, the parameters of an action; a delete has none.
@@ -60,7 +65,42 @@ struct Sent {
     if_match: IfMatch,
 }
 
+/// A change that was understood, as far as it can be before the resource is locked.
+pub(super) struct Meant {
+    pub(super) kind: Name,
+    pub(super) name: Name,
+    /// With marks in the place of secrets.
+    pub(super) command: Command,
+    meaning: Meaning,
+    /// The secrets that it brings.
+    brought: Hidden,
+    /// The digest of the schema of an action's parameters.
+    schema_digest: Option<String>,
+    pub(super) plan: Plan,
+}
+
 impl Sent {
+    pub(super) fn of(
+        team: Name,
+        target: &Target,
+        (operation, action): (Operation, Option<&str>),
+        body: Object,
+        labels: Vec<String>,
+        arrival: &Arrival,
+    ) -> Self {
+        Self {
+            operation,
+            action: action.map(str::to_owned),
+            target: format!("{team}/{}/{}", target.kind, target.name),
+            kind: Name::parse(&target.kind).map_err(|_| Error::not_found()),
+            name: Name::parse(&target.name).map_err(|_| Error::not_found()),
+            if_match: IfMatch::read(arrival.if_match.iter().map(Vec::as_slice)),
+            team,
+            body,
+            labels,
+        }
+    }
+
     /// What is hashed of it: everything that can carry meaning. In a patch that includes its nulls.
     fn hashed(&self) -> Value {
         let body = Value::Object(self.body.clone());
@@ -104,7 +144,19 @@ fn in_body(error: FieldError) -> FieldError {
     }
 }
 
-fn object(body: &[u8]) -> Result<Object> {
+/// The merge patch of an update.
+pub(super) fn patch(body: &[u8]) -> Result<Object> {
+    match json::read(body)? {
+        Value::Object(patch) => Ok(patch),
+        _ => Err(Error::new(
+            ProblemKind::InvalidJson,
+            "The body must be one JSON object: the parameters to change, with null for one to remove.",
+        )),
+    }
+}
+
+/// An action's parameters, which may be left out altogether.
+pub(super) fn input(body: &[u8]) -> Result<Object> {
     if body.trim_ascii().is_empty() {
         return Ok(Object::new());
     }
@@ -126,12 +178,7 @@ impl Portal {
         labels: Vec<String>,
     ) -> Result<Answered> {
         arrival.key()?;
-        let Value::Object(patch) = json::read(&body)? else {
-            return Err(Error::new(
-                ProblemKind::InvalidJson,
-                "The body must be one JSON object: the parameters to change, with null for one to remove.",
-            ));
-        };
+        let patch = patch(&body)?;
         self.change(caller, target, arrival, (Operation::Update, None), patch, labels).await
     }
 
@@ -164,7 +211,7 @@ impl Portal {
         labels: Vec<String>,
     ) -> Result<Answered> {
         arrival.key()?;
-        let input = object(&body)?;
+        let input = input(&body)?;
         self.change(caller, target, arrival, (Operation::Act, Some(action)), input, labels).await
     }
 
@@ -180,17 +227,7 @@ impl Portal {
         let (key, now) = (arrival.key()?, self.0.clock.now());
         let found = self.0.visible_team(caller, &target.team).await;
         let team = self.0.seen(found, (caller, &target.team), &arrival, operation).await?;
-        let sent = Sent {
-            operation,
-            action: action.map(str::to_owned),
-            target: format!("{team}/{}/{}", target.kind, target.name),
-            kind: Name::parse(&target.kind).map_err(|_| Error::not_found()),
-            name: Name::parse(&target.name).map_err(|_| Error::not_found()),
-            if_match: IfMatch::read(arrival.if_match.iter().map(Vec::as_slice)),
-            team,
-            body,
-            labels,
-        };
+        let sent = Sent::of(team, &target, (operation, action), body, labels, &arrival);
         let arrived = self.0.arrived(caller, sent.team.as_str(), key, operation, now);
         let mut waited = false;
         let result = self.0.changed(caller, arrived.clone(), &sent, now, &mut waited).await;
@@ -222,14 +259,8 @@ impl Inner {
         if let Some((claim, request)) = self.looked_up(&arrived.scope).await? {
             return self.repeat_change(claim, request, sent).await;
         }
-        caller.must(TeamAct::Request, &sent.team)?;
-        let (kind, name) = (sent.kind.clone()?, sent.name.clone()?);
-        let action = match &sent.action {
-            None => None,
-            Some(id) => Some(self.action(sent, &kind, &name, id).await?),
-        };
-        let schema = action.as_ref().map(|(_, action)| action.schema.as_ref());
-        let command = sent.understood(schema).map_err(Error::fields)?;
+        let Meant { kind, name, command, meaning, brought, schema_digest, plan } =
+            self.meant(caller, sent).await?;
         let id = RequestId(self.ids.uuid(now));
         arrived.correlation_id = Some(command.correlation_id.clone().unwrap_or_else(|| id.to_string()));
         arrived.labels = serde_json::to_string(&command.labels).map_err(Error::internal)?;
@@ -246,16 +277,13 @@ impl Inner {
             labels: command.labels.clone(),
             correlation_id: command.correlation_id.clone(),
             parent_id: None,
-            schema_digest: schema.map(|schema| schema_digest(schema.value())),
-            plan: self.plan(sent, &command, action),
+            schema_digest,
+            hidden: self.seal_hidden(id, &brought)?,
+            plan,
         };
         let scope = arrived.scope.clone();
-        let submission = Submission {
-            meaning: guard::meaning(&self.keys, &command, &sent.hashed()),
-            arrived,
-            command: Some(command),
-            effect: Effect::Change(Box::new(change)),
-        };
+        let submission =
+            Submission { meaning, arrived, command: Some(command), effect: Effect::Change(Box::new(change)) };
         match guard::submit(self.store.as_ref(), submission, self.settings.guard.wait).await? {
             Submitted::Repeat(_) => {
                 *waited = true;
@@ -264,6 +292,32 @@ impl Inner {
             }
             other => self.first(other),
         }
+    }
+
+    /// What a change means that is the first with its key, or is only tried; or why it is refused before its resource is
+    /// locked.
+    pub(super) async fn meant(&self, caller: &Caller, sent: &Sent) -> Result<Meant> {
+        caller.must(TeamAct::Request, &sent.team)?;
+        let (kind, name) = (sent.kind.clone()?, sent.name.clone()?);
+        let action = match &sent.action {
+            None => None,
+            Some(id) => Some(self.action(sent, &kind, &name, id).await?),
+        };
+        let schema = action.as_ref().map(|found| found.action.schema.as_ref());
+        let mut command = sent.understood(schema).map_err(Error::fields)?;
+        let schema_digest = schema.map(|schema| schema_digest(schema.value()));
+        // By its true values; what is kept of it holds none.
+        let meaning = guard::meaning(&self.keys, &command, &sent.hashed());
+        let parameters = &mut command.parameters;
+        let (secrets, brought) = match (sent.operation, &action) {
+            (Operation::Update, _) => self.hide_patch(&sent.team, (&kind, &name), parameters).await?,
+            (_, Some(Found { life, offering, action })) => {
+                self.hide_input(&sent.team, (offering, *life), &action.schema, parameters).await?
+            }
+            _ => (None, Hidden::default()),
+        };
+        let plan = self.plan(sent, &command, action, secrets);
+        Ok(Meant { kind, name, command, meaning, brought, schema_digest, plan })
     }
 
     /// A repeat is understood as its first was: an action's parameters under the schema that they had then.
@@ -292,23 +346,39 @@ impl Inner {
             // What does not fit is not what was accepted first.
             Err(_) => sent.command(sent.body.clone(), Labels::default(), None),
         };
+        let command = self.marked_as_first(request.as_ref(), sent, schema.as_ref(), command).await?;
         let differs = first.map(|first| first.differences(&command));
         Err(guard::reused(&claim, differs.unwrap_or_default()))
     }
 
-    /// The offering and the action of the resource as it stands; looked at once more when the change is accepted.
-    async fn action(
+    /// A command as it would be kept, to be compared with what is kept of the first.
+    async fn marked_as_first(
         &self,
+        request: Option<&StoredRequest>,
         sent: &Sent,
-        kind: &Name,
-        name: &Name,
-        id: &str,
-    ) -> Result<(Arc<Offering>, Action)> {
+        schema: Option<&ParameterSchema>,
+        mut command: Command,
+    ) -> Result<Command> {
+        let Some(StoredRequest { view, .. }) = request else { return Ok(command) };
+        let offering = self.catalog.get(&view.offering);
+        let schema = match sent.operation {
+            Operation::Act => schema,
+            _ => offering.map(|offering| offering.schema.as_ref()),
+        };
+        if let Some(schema) = schema {
+            self.marked_like(&view.team, &view.offering, schema, &mut command.parameters).await?;
+        }
+        Ok(command)
+    }
+
+    /// The offering and the action of the resource as it stands; looked at once more when the change is accepted.
+    async fn action(&self, sent: &Sent, kind: &Name, name: &Name, id: &str) -> Result<Found> {
         let resource = self.store.resource(&sent.team, kind.as_str(), name.as_str()).await?;
-        let offering = offering_of(&self.catalog, &resource.ok_or_else(Error::not_found)?.view)?;
+        let resource = resource.ok_or_else(Error::not_found)?.view;
+        let offering = offering_of(&self.catalog, &resource)?;
         let action = Name::parse(id).ok().and_then(|id| offering.actions.get(&id).cloned());
         match action {
-            Some(action) => Ok((offering, action)),
+            Some(action) => Ok(Found { life: resource.id, offering, action }),
             None => Err(Error::new(
                 ProblemKind::NotFound,
                 format!("The offering {} has no such action.", offering.id),
@@ -316,25 +386,63 @@ impl Inner {
         }
     }
 
-    fn plan(&self, sent: &Sent, command: &Command, action: Option<(Arc<Offering>, Action)>) -> Plan {
+    fn plan(&self, sent: &Sent, command: &Command, action: Option<Found>, secrets: Option<Secrets>) -> Plan {
         let (catalog, if_match) = (Arc::clone(&self.catalog), sent.if_match.clone());
         let parameters = command.parameters.clone();
         match (sent.operation, action) {
             (Operation::Delete, _) => Plan::new(move |resource| delete(&catalog, resource, &if_match)),
-            (_, Some((offering, action))) => {
-                Plan::new(move |resource| act(&offering, &action, resource, &parameters, &if_match))
-            }
-            _ => Plan::new(move |resource| update(&catalog, resource, &parameters, &if_match)),
+            (_, Some(Found { offering, action, .. })) => Plan::new(move |resource| {
+                let by = By { if_match: &if_match, secrets: secrets.as_ref() };
+                act(&offering, &action, resource, &parameters, by)
+            }),
+            _ => Plan::new(move |resource| {
+                let by = By { if_match: &if_match, secrets: secrets.as_ref() };
+                update(&catalog, resource, &parameters, by)
+            }),
         }
     }
 }
 
-fn update(
-    catalog: &Catalog,
-    resource: &StoredResource,
-    patch: &Object,
-    if_match: &IfMatch,
-) -> Result<Planned> {
+/// An action of a resource as it stands.
+struct Found {
+    life: ResourceId,
+    offering: Arc<Offering>,
+    action: Action,
+}
+
+/// By what a change is worked out besides what it asks for.
+#[derive(Clone, Copy)]
+struct By<'a> {
+    if_match: &'a IfMatch,
+    /// What its resource's secrets are, where its offering has any.
+    secrets: Option<&'a Secrets>,
+}
+
+impl By<'_> {
+    /// What the resource was and is to be, after defaults and checked by the true values; with marks in the place of
+    /// secrets.
+    fn checked(
+        self,
+        offering: &Offering,
+        before: &Object,
+        after: Object,
+        told: impl Fn(Vec<FieldError>) -> Error,
+    ) -> Result<Option<(Object, Object)>> {
+        let names = offering.schema.secrets();
+        let (before, after) = match self.secrets {
+            _ if names.is_empty() => (before.clone(), Some(offering.schema.normalise(after))),
+            Some(secrets) => (secrets.marked(names, before.clone()), secrets.normalised(offering, after)),
+            None => return Ok(None),
+        };
+        let Some(after) = after else { return Ok(None) };
+        let after = after.map_err(told)?;
+        unchanged(offering, &before, &after)?;
+        Ok(Some((before, after)))
+    }
+}
+
+fn update(catalog: &Catalog, resource: &StoredResource, patch: &Object, by: By<'_>) -> Result<Planned> {
+    let if_match = by.if_match;
     let offering = offering_of(catalog, &resource.view)?;
     if !offering.updatable() {
         return Err(Error::new(
@@ -346,13 +454,11 @@ fn update(
         ));
     }
     let before = &resource.view.parameters;
-    let after = offering
-        .schema
-        .normalise(merge::merged(before, patch))
-        .map_err(|errors| Error::fields(errors.into_iter().map(in_body).collect()))?;
-    unchanged(&offering, before, &after)?;
+    let told = |errors: Vec<FieldError>| Error::fields(errors.into_iter().map(in_body).collect());
+    let checked = by.checked(&offering, before, merge::merged(before, patch), told)?;
     precondition(&resource.view, if_match, true)?;
     not_deleting(resource)?;
+    let (_, after) = checked.ok_or_else(met_another)?;
     Ok(Planned {
         parameters: after.clone(),
         patch: Some(patch.clone()),
@@ -367,7 +473,7 @@ fn act(
     action: &Action,
     resource: &StoredResource,
     input: &Object,
-    if_match: &IfMatch,
+    by: By<'_>,
 ) -> Result<Planned> {
     if resource.view.offering != offering.id {
         // Another life began at this name since the action's parameters were understood.
@@ -381,10 +487,10 @@ fn act(
     let mut desired = before.clone();
     if !action.changes.is_empty() {
         let after = change::changed(before, &action.changes, input).map_err(told)?;
-        desired = offering.schema.normalise(after).map_err(told)?;
-        unchanged(offering, before, &desired)?;
+        let checked = by.checked(offering, before, after, told)?;
+        (_, desired) = checked.ok_or_else(met_another)?;
     }
-    precondition(&resource.view, if_match, false)?;
+    precondition(&resource.view, by.if_match, false)?;
     not_deleting(resource)?;
     Ok(Planned {
         parameters: input.clone(),
@@ -410,7 +516,7 @@ pub(super) fn delete(catalog: &Catalog, resource: &StoredResource, if_match: &If
 }
 
 /// The offering of a resource, by which its changes are understood.
-fn offering_of(catalog: &Catalog, resource: &ResourceView) -> Result<Arc<Offering>> {
+pub(super) fn offering_of(catalog: &Catalog, resource: &ResourceView) -> Result<Arc<Offering>> {
     catalog.get(&resource.offering).cloned().ok_or_else(|| {
         Error::new(
             ProblemKind::OfferingUnavailable,

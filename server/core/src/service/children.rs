@@ -183,6 +183,7 @@ impl Asking<'_> {
             correlation_id: lineage.correlation_id,
             parent_id: Some(parent.id),
             schema_digest: None,
+            hidden: None,
             plan,
         };
         let hashed = json!({ "operation": "delete", "target": id, "parent": parent.id });

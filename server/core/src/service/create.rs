@@ -168,13 +168,17 @@ impl Sent {
         }
     }
 
+    /// The parameters as they were sent.
+    fn parameters(&self) -> Object {
+        self.body.get("parameters").and_then(Value::as_object).cloned().unwrap_or_default()
+    }
+
     /// The names of what differs from a first command, where the schema cannot say it because something does not fit.
-    fn misfits(&self, first: &Command) -> Vec<String> {
+    fn misfits(&self, first: &Command, parameters: Object) -> Vec<String> {
         let told = |member: &str, value: Option<&Name>| {
             (self.body.get(member).and_then(Value::as_str) != value.map(Name::as_str))
                 .then(|| member.to_owned())
         };
-        let parameters = self.body.get("parameters").and_then(Value::as_object).cloned().unwrap_or_default();
         let parameters = parameters
             .into_iter()
             .filter(|(name, value)| first.parameters.get(name) != (!value.is_null()).then_some(value))
@@ -317,9 +321,12 @@ impl Inner {
         (now, by): (Moment, Option<Hold>),
     ) -> Result<Option<Answered>> {
         let offering = self.offering(sent)?;
-        let command = sent.command(&offering.schema).map_err(Error::fields)?;
+        let mut command = sent.command(&offering.schema).map_err(Error::fields)?;
         let confirmed = sent.confirmation()?;
         let lineage = self.lineage(caller, team, &command).await?;
+        // By its true values; what is kept of it holds none.
+        let meaning = guard::meaning(&self.keys, &command, hashed);
+        let hidden = self.hide_created(team, &offering, caller.channel, &mut command.parameters).await?;
 
         let second_look = second_look(&offering, &command, confirmed, caller.channel, now);
         let request = self.new_request(caller, team, &offering, &command, &lineage, now);
@@ -329,9 +336,14 @@ impl Inner {
         arrived.labels = serde_json::to_string(&lineage.labels).map_err(Error::internal)?;
         let schema_digest = schema_digest(offering.schema.value());
         let asked_for = request.view.clone();
-        let effect = Effect::Create { request: Box::new(request), schema_digest, answer, second_look };
+        let hidden = match &hidden {
+            Some(hidden) => self.seal_hidden(request.view.id, hidden)?,
+            None => None,
+        };
+        let effect =
+            Effect::Create { request: Box::new(request), schema_digest, answer, second_look, hidden };
         let submission = Submission {
-            meaning: guard::meaning(&self.keys, &command, hashed),
+            meaning,
             arrived,
             command: Some(command),
             effect: match by {
@@ -362,26 +374,30 @@ impl Inner {
         if claim.schema_digest.is_none() {
             return Err(guard::reused(&claim, vec!["operation".into()]));
         }
-        let Some(command) = self.as_at_first(&claim, sent).await? else {
-            let first = guard::first_command(&claim, request.as_ref());
-            return Err(guard::reused(&claim, first.map(|first| sent.misfits(&first)).unwrap_or_default()));
+        let schema = match &claim.schema_digest {
+            Some(digest) => self.kept_schema(digest).await?,
+            None => None,
         };
-        if claim.meaning.fingerprint == key.fingerprint(&command.canonical()) {
+        let command = schema.as_ref().and_then(|schema| sent.command(schema).ok());
+        if let Some(command) = &command
+            && claim.meaning.fingerprint == key.fingerprint(&command.canonical())
+        {
             return Ok(guard::replay(claim, request.as_ref(), &self.settings.guard, now));
         }
-        let differs = guard::first_command(&claim, request.as_ref()).map(|first| first.differences(&command));
-        Err(guard::reused(&claim, differs.unwrap_or_default()))
-    }
-
-    /// What a body means under the schema of the claim; nothing if it does not fit there.
-    async fn as_at_first(&self, claim: &Claim, sent: &Sent) -> Result<Option<Command>> {
-        let Some(digest) = &claim.schema_digest else {
-            return Ok(None);
+        let Some(first) = guard::first_command(&claim, request.as_ref()) else {
+            return Err(guard::reused(&claim, Vec::new()));
         };
-        let Some(schema) = self.kept_schema(digest).await? else {
-            return Ok(None);
+        // What is kept of the first holds marks, so they are compared.
+        let mut parameters = command.as_ref().map_or_else(|| sent.parameters(), |one| one.parameters.clone());
+        if let (Some(schema), Some(request)) = (&schema, &request) {
+            let view = &request.view;
+            self.marked_like(&view.team, &view.offering, schema, &mut parameters).await?;
+        }
+        let differs = match command {
+            Some(command) => first.differences(&Command { parameters, ..command }),
+            None => sent.misfits(&first, parameters),
         };
-        Ok(sent.command(&schema).ok())
+        Err(guard::reused(&claim, differs))
     }
 
     /// A schema as it stood when it was kept.

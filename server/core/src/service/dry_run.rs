@@ -1,17 +1,22 @@
 //! A dry run: what a submission would mean and do. Nothing is claimed, and nothing is stored.
 
+mod changes;
+mod steps;
+
 use super::{
     Inner, Portal,
     create::{Sent, second_look},
 };
 use crate::{
-    Caller, Error, Result, guard,
+    Caller, Error, Result,
+    catalog::Offering,
+    guard,
     store::{NameHolder, StoredResource},
 };
 use domain::{
-    json,
+    action, json,
     name::Name,
-    plan::{PlanView, PlannedChange, PlannedOutcome, QuotaEffect},
+    plan::{PlanView, PlannedChange, PlannedOutcome, PlannedStep, QuotaEffect, differing},
     problem::RequestLink,
     role::TeamAct,
     view::{Object, RequestView},
@@ -41,9 +46,12 @@ impl Inner {
     /// What a create that was sent would do now in a team.
     pub(super) async fn plan_create(&self, caller: &Caller, team: &Name, sent: &Sent) -> Result<PlanView> {
         let offering = self.offering(sent)?;
-        let command = sent.command(&offering.schema).map_err(Error::fields)?;
+        let mut command = sent.command(&offering.schema).map_err(Error::fields)?;
         let confirmed = sent.confirmation()?;
         let lineage = self.lineage(caller, team, &command).await?;
+        let parameters = &mut command.parameters;
+        let hidden =
+            self.hide_created(team, &offering, caller.channel, parameters).await?.unwrap_or_default();
         let now = self.clock.now();
         let wanted = self.new_request(caller, team, &offering, &command, &lineage, now).view;
         let likely_duplicates = match second_look(&offering, &command, confirmed, caller.channel, now) {
@@ -54,31 +62,57 @@ impl Inner {
             }
             None => Vec::new(),
         };
-        Ok(PlanView {
-            dry_run: true,
-            plan: self.planned(&wanted).await?,
-            command,
-            quota: QuotaEffect { cost: offering.quota_cost, limit: None },
-            likely_duplicates,
-        })
+        let known = steps::Known::of(&wanted, lineage.correlation_id.as_deref(), &offering, &hidden);
+        let plan = self.planned(&wanted, &offering, known).await?;
+        let cost = self.cost(&offering, &plan);
+        let quota = QuotaEffect { cost, limit: None };
+        Ok(PlanView { dry_run: true, plan, command, quota, likely_duplicates })
     }
 
-    async fn planned(&self, wanted: &RequestView) -> Result<PlannedChange> {
-        let (kind, name) = (&wanted.resource_type, &wanted.name);
-        let planned = |outcome, summary, request| PlannedChange {
+    async fn planned(
+        &self,
+        wanted: &RequestView,
+        offering: &Offering,
+        known: steps::Known,
+    ) -> Result<PlannedChange> {
+        let (kind, name, team) = (&wanted.resource_type, &wanted.name, &wanted.team);
+        let there = self.is_there(wanted).await?;
+        let (outcome, summary) = match there {
+            None => (PlannedOutcome::Create, format!("would create {kind} {name} in team {team}")),
+            Some(_) => (
+                PlannedOutcome::Existing,
+                format!("{kind} {name} is there in team {team}, just as asked; nothing would be made"),
+            ),
+        };
+        let steps = match (&there, &offering.composite) {
+            (Some(_), _) => Vec::new(),
+            (None, Some(composite)) => self.steps_of_create(composite, known).await?,
+            (None, None) => vec![alone(offering, action::CREATE, name, wanted.parameters.clone())],
+        };
+        Ok(PlannedChange {
             outcome,
             summary,
-            team: wanted.team.clone(),
+            team: team.clone(),
             resource_type: kind.clone(),
             name: name.clone(),
             offering_version: wanted.offering_version.clone(),
-            request,
-        };
-        let Some(StoredResource { view: held, .. }) =
-            self.store.resource(&wanted.team, kind.as_str(), name.as_str()).await?
+            request: there,
+            changes: if outcome == PlannedOutcome::Create {
+                differing(&Object::new(), &wanted.parameters)
+            } else {
+                Vec::new()
+            },
+            steps,
+            open_requests: Vec::new(),
+        })
+    }
+
+    /// The request that made what is asked for, if it is there just so; or why its name cannot be had.
+    async fn is_there(&self, wanted: &RequestView) -> Result<Option<RequestLink>> {
+        let (kind, name) = (wanted.resource_type.as_str(), wanted.name.as_str());
+        let Some(StoredResource { view: held, .. }) = self.store.resource(&wanted.team, kind, name).await?
         else {
-            let summary = format!("would create {kind} {name} in team {}", wanted.team);
-            return Ok(planned(PlannedOutcome::Create, summary, None));
+            return Ok(None);
         };
         let maker = held.created_by.id;
         if held.state == "deleting" {
@@ -88,9 +122,47 @@ impl Inner {
             let holder = NameHolder { request: maker, offering: held.offering, parameters: held.parameters };
             return Err(guard::name_taken(&holder, wanted));
         }
-        let summary =
-            format!("{kind} {name} is there in team {}, just as asked; nothing would be made", wanted.team);
-        Ok(planned(PlannedOutcome::Existing, summary, Some(RequestLink::to(maker))))
+        Ok(Some(RequestLink::to(maker)))
+    }
+
+    /// What a plan adds to the quota, with all that its steps ask for.
+    fn cost(&self, offering: &Offering, plan: &PlannedChange) -> i64 {
+        let own = match (&offering.composite, plan.outcome) {
+            (Some(_), PlannedOutcome::Create) => i64::from(offering.quota_cost),
+            (Some(_), PlannedOutcome::Delete) => -i64::from(offering.quota_cost),
+            // Its one step is itself.
+            _ => 0,
+        };
+        own + self.cost_of(&plan.steps)
+    }
+
+    fn cost_of(&self, steps: &[PlannedStep]) -> i64 {
+        let cost = |step: &PlannedStep| {
+            let cost = self.catalog.get(&step.offering).map_or(0, |offering| i64::from(offering.quota_cost));
+            let own = match step.action.as_str() {
+                action::CREATE => cost,
+                action::DELETE | steps::CANCEL => -cost,
+                _ => 0,
+            };
+            own + self.cost_of(&step.steps)
+        };
+        steps.iter().map(cost).sum()
+    }
+}
+
+/// The one step of an offering that is not made of others.
+fn alone(offering: &Offering, action: &str, name: &Name, parameters: Object) -> PlannedStep {
+    PlannedStep {
+        step: action.to_owned(),
+        action: action.to_owned(),
+        offering: offering.id.clone(),
+        resource_type: offering.resource_type.clone(),
+        name: Some(name.clone()),
+        parameters,
+        unknown: Vec::new(),
+        needs: Vec::new(),
+        problem: None,
+        steps: Vec::new(),
     }
 }
 

@@ -145,6 +145,7 @@ impl Portal {
         portal.reseal_hooks().await?;
         portal.reseal_errands().await?;
         portal.reseal_notifications().await?;
+        portal.reseal_hidden().await?;
         let mut gone = Vec::new();
         for (number, needed) in self.key_versions().await? {
             if number != self.current_key() && needed == Use::default() {

@@ -8,6 +8,7 @@ mod decide;
 mod dry_run;
 mod duplicates;
 mod export;
+mod hidden;
 mod hooks;
 mod keyed;
 mod keys;
@@ -40,6 +41,7 @@ use crate::{
     catalog::Catalog,
     clock::{Clock, Ids},
     guard,
+    hidden::MarkingKey,
     keys::Keys,
     outbound::Outbound,
     settings::Settings,
@@ -103,6 +105,8 @@ pub(crate) struct Inner {
     settled: Settled,
     set_up_link: String,
     pub(crate) deliveries: hooks::Waiting,
+    /// What the marks of secret parameters are made with, once it is needed.
+    marking_key: tokio::sync::OnceCell<MarkingKey>,
     arrivals: mpsc::Sender<Arrived>,
     arrivals_waiting: std::sync::Mutex<Option<mpsc::Receiver<Arrived>>>,
     tokens_used: mpsc::Sender<domain::id::TokenId>,
@@ -173,7 +177,7 @@ impl Portal {
         ids.fill(&mut link);
         let (arrivals, waiting) = mpsc::channel(ARRIVALS_WAITING);
         let (tokens_used, tokens_waiting) = mpsc::channel(ARRIVALS_WAITING);
-        Ok(Self(Arc::new(Inner {
+        let portal = Self(Arc::new(Inner {
             store,
             catalog: Arc::new(catalog),
             keys,
@@ -185,12 +189,15 @@ impl Portal {
             throttle: Throttle::default(),
             settled: Settled::default(),
             deliveries: hooks::Waiting::default(),
+            marking_key: tokio::sync::OnceCell::new(),
             set_up_link: uuid::Uuid::from_bytes(link).simple().to_string(),
             arrivals,
             arrivals_waiting: std::sync::Mutex::new(Some(waiting)),
             tokens_used,
             tokens_waiting: std::sync::Mutex::new(Some(tokens_waiting)),
-        })))
+        }));
+        portal.0.prepare_marking().await;
+        Ok(portal)
     }
 
     /// Carries out what waits, writes histories and sweeps, until `shutdown`; then finishes what it writes.

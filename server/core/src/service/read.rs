@@ -118,6 +118,7 @@ fn shown_broken(broken: &Broken, caller: &Caller) -> Option<OfferingView> {
         parameters: serde_json::json!({ "type": "object", "properties": {} }),
         updatable: false,
         actions: Vec::new(),
+        made_of: Vec::new(),
         guard: OfferingGuardView::default(),
         available: false,
         problem: caller.is_admin().then(|| mistakes.join("\n")),
@@ -181,6 +182,7 @@ impl Portal {
             parameters: serde_json::from_str(&schema).map_err(Error::internal)?,
             updatable: false,
             actions: Vec::new(),
+            made_of: Vec::new(),
             guard: OfferingGuardView::default(),
             available: false,
             problem: None,
@@ -271,6 +273,24 @@ impl Portal {
             requests: short(&last),
             resource: resource.view,
         })
+    }
+
+    /// The request that deleted the last thing of this name, if nothing stands there now.
+    pub async fn deleted_by(
+        &self,
+        caller: &Caller,
+        team: &str,
+        kind: &str,
+        name: &str,
+    ) -> Result<Option<RequestSummary>> {
+        let team = self.0.visible_team(caller, team).await?;
+        if self.0.store.resource(&team, kind, name).await?.is_some() {
+            return Ok(None);
+        }
+        let past = self.0.store.last_deleted(&team, kind, name).await?;
+        let Some(delete) = past.and_then(|past| past.ended_by) else { return Ok(None) };
+        let request = self.0.store.request(delete).await?;
+        Ok(request.map(|request| RequestSummary::from(&request.view)))
     }
 
     /// A secret output, for who may see it; the look is audited before it is shown.

@@ -6,6 +6,7 @@ mod catalog_change;
 mod changes;
 mod dry_run;
 mod duplicates;
+mod hidden;
 mod history;
 mod hooks;
 mod keys;

@@ -36,6 +36,8 @@ pub struct NewChange {
     pub parent_id: Option<RequestId>,
     /// The digest of the schema under which an action's parameters were understood.
     pub schema_digest: Option<String>,
+    /// The secret parameters that it brings, sealed.
+    pub hidden: Option<Vec<u8>>,
     /// What it comes to.
     pub plan: Plan,
 }

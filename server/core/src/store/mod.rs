@@ -13,6 +13,7 @@ mod errands;
 mod failure;
 mod families;
 mod gather;
+mod hidden;
 mod hooks;
 pub mod notifications;
 pub mod postgres;
@@ -26,6 +27,7 @@ pub use change::{Delta, NewChange, Plan, Planned};
 pub use errands::{Errand, ErrandSeal, Errands, Report, Taken, Waiting};
 pub use failure::{StoreError, StoreResult};
 pub use families::{Families, StepRequest};
+pub use hidden::HiddenParameters;
 pub use hooks::{Delivery, HookEffect, HookSeal, Hooks, MOST_HOOKS, SealedSecret, StoredHook};
 pub use run::{Ending, Held, Hold, Intent, Run};
 pub use search::{ListScope, RequestList, Searching};
@@ -194,6 +196,8 @@ pub enum Effect {
         answer: Answer,
         /// What tells it from an earlier one that may mean the same, where its offering asks about those.
         second_look: Option<SecondLook>,
+        /// Its secret parameters, sealed, where it brings any.
+        hidden: Option<Vec<u8>>,
     },
     /// Stop a request.
     Cancel(RequestId),
@@ -361,6 +365,7 @@ pub trait Store:
     + std::fmt::Debug
     + Errands
     + Families
+    + HiddenParameters
     + Hooks
     + duplicates::Duplicates
     + Searching
@@ -435,6 +440,8 @@ pub trait Store:
     async fn requests_of(&self, resource: ResourceId) -> StoreResult<(Vec<RequestView>, Vec<RequestView>)>;
     /// One living resource.
     async fn resource(&self, team: &Name, kind: &str, name: &str) -> StoreResult<Option<StoredResource>>;
+    /// The last life at a name that a delete ended.
+    async fn last_deleted(&self, team: &Name, kind: &str, name: &str) -> StoreResult<Option<StoredResource>>;
 
     /// Bounds by a lease what waits longer only because a clock was ahead before. Where deadlines are reckoned by the
     /// database's own clock, nothing does.

@@ -4,6 +4,7 @@ use super::StoreResult;
 use async_trait::async_trait;
 use domain::{
     correlation::CORRELATION_LABEL,
+    hidden,
     id::PrincipalId,
     name::Name,
     search::{Cursor, Field, Search, comparable},
@@ -127,7 +128,8 @@ impl Sought {
         for (key, value) in request.labels.iter().filter(|(key, _)| *key != CORRELATION_LABEL) {
             sought.add_label(key, value);
         }
-        for (name, value) in &request.parameters {
+        // What stands for a secret tells nothing, so nobody looks for it.
+        for (name, value) in request.parameters.iter().filter(|(_, value)| !hidden::is_mark(value)) {
             sought.add_values(value);
             if let Some(value) = comparable(value) {
                 sought.add_term(&parameter_term(name, &value));

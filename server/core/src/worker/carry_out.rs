@@ -4,10 +4,12 @@ use super::{
     change::DELETED,
     composite::Family,
     elsewhere::{Away, Turned, towards},
+    hidden::{Said, Secrets},
     lease::Lease,
 };
 use crate::{
     catalog::Offering,
+    hidden::veiled,
     provisioner::{Context, Elsewhere, Job, Observation, Outcome},
     service::Inner,
     store::{Ending, Held, Hold, Intent, Run, StoreError},
@@ -28,6 +30,8 @@ const LINES_WAITING: usize = 256;
 const GATHER: Duration = Duration::from_millis(100);
 /// The shortest text of a secret output that is looked for elsewhere, in bytes.
 const SHORTEST_HIDDEN: usize = 6;
+/// When a run is looked at again whose secret parameters did not open.
+const WITHOUT_KEY: Duration = Duration::from_secs(5);
 /// The longest reason that is kept.
 const LONGEST_REASON: usize = 1000;
 
@@ -54,8 +58,18 @@ pub(super) async fn carry_out(portal: Arc<Inner>, run: Run, taken: Instant, shut
     let hold = run.hold();
     let lease = Lease::keep(Arc::clone(&portal), hold, taken, &shutdown);
     let written = if let Some(offering) = portal.catalog.get(&run.request.view.offering) {
-        let attempt = Attempt { portal: &portal, run: &run, offering, lease: &lease, away: Away::default() };
-        attempt.carry_out(&shutdown).await
+        match Secrets::of(&portal, &run).await {
+            Ok(secrets) => {
+                let (portal, run, lease, away) = (&portal, &run, &lease, Away::default());
+                Attempt { portal, run, offering, lease, away, secrets }.carry_out(&shutdown).await
+            }
+            Err(error) => {
+                // Another server may have the key; the request is as good then as now.
+                tracing::error!(%error, context = error.context, request = %hold.request, "secret parameters do not open");
+                let now = portal.clock.now();
+                portal.store.give_back(hold, run.intent, WITHOUT_KEY, false, None, now).await
+            }
+        }
     } else {
         let reason = "The offering is missing from the catalog, so nobody can look at what was begun.";
         let ending = Ending::without_outputs(RequestState::Unknown, Some(reason.into()));
@@ -79,6 +93,7 @@ pub(super) struct Attempt<'a> {
     pub(super) offering: &'a Offering,
     pub(super) lease: &'a Lease,
     pub(super) away: Away,
+    pub(super) secrets: Secrets,
 }
 
 impl Attempt<'_> {
@@ -292,17 +307,17 @@ impl Attempt<'_> {
     }
 
     /// Asks the provisioner something that a cancellation interrupts.
-    pub(super) async fn call<T>(&self, ask: impl AsyncFnOnce(&Job, &Context) -> T) -> T {
+    pub(super) async fn call<T: Said>(&self, ask: impl AsyncFnOnce(&Job, &Context) -> T) -> T {
         self.ask(&self.job(), self.lease.stop.clone(), ask).await
     }
 
     /// Asks the provisioner something that a cancellation does not interrupt, since it is what a cancellation needs.
-    pub(super) async fn call_to_the_end<T>(&self, ask: impl AsyncFnOnce(&Job, &Context) -> T) -> T {
+    pub(super) async fn call_to_the_end<T: Said>(&self, ask: impl AsyncFnOnce(&Job, &Context) -> T) -> T {
         self.call_to_the_end_with(&self.job(), ask).await
     }
 
     /// The same about another job.
-    pub(super) async fn call_to_the_end_with<T>(
+    pub(super) async fn call_to_the_end_with<T: Said>(
         &self,
         job: &Job,
         ask: impl AsyncFnOnce(&Job, &Context) -> T,
@@ -322,7 +337,7 @@ impl Attempt<'_> {
         }
     }
 
-    async fn ask<T>(
+    async fn ask<T: Said>(
         &self,
         job: &Job,
         stop: CancellationToken,
@@ -339,10 +354,10 @@ impl Attempt<'_> {
         if let Err(error) = writing.await {
             tracing::warn!(%error, "log lines of a run were not written");
         }
-        answer
+        answer.veiled(&self.secrets, &self.offering.secret_outputs)
     }
 
-    fn job(&self) -> Job {
+    pub(super) fn job(&self) -> Job {
         let (view, resource) = (&self.run.request.view, &self.run.resource);
         let before = resource.applied.clone().unwrap_or_default();
         let (parameters, input) = match self.kind() {
@@ -353,6 +368,7 @@ impl Attempt<'_> {
             Kind::Update => (view.desired.clone().unwrap_or_default(), Object::new()),
             Kind::Action => (view.desired.clone().unwrap_or_default(), view.parameters.clone()),
         };
+        let told = |parameters| self.secrets.told(self.offering, parameters);
         Job {
             request_id: view.id,
             made_by: resource.view.created_by.id,
@@ -363,9 +379,9 @@ impl Attempt<'_> {
             offering: view.offering.clone(),
             resource_type: view.resource_type.clone(),
             name: view.name.clone(),
-            parameters,
-            previous: before,
-            input,
+            parameters: told(parameters),
+            previous: told(before),
+            input: self.secrets.told_input(self.offering, &view.action, input),
             undo: false,
             outputs: self.outputs_before(),
         }
@@ -394,11 +410,12 @@ impl Attempt<'_> {
 
     /// Writes log lines as they come, a few at a time.
     fn write_lines(&self, mut lines: mpsc::Receiver<String>) -> JoinHandle<()> {
-        let (portal, hold) = (Arc::clone(self.portal), self.hold());
+        let (portal, hold, secrets) = (Arc::clone(self.portal), self.hold(), self.secrets.lines());
         tokio::spawn(async move {
             let mut batch = Vec::new();
             while lines.recv_many(&mut batch, LINES_WAITING).await > 0 {
-                let entries = batch.drain(..).map(|line| EventEntry::Log { line }).collect();
+                let lines = batch.drain(..).map(|line| veiled(line, &secrets));
+                let entries = lines.map(|line| EventEntry::Log { line }).collect();
                 if let Err(error) = portal.store.note(hold, entries, false, portal.clock.now()).await {
                     tracing::warn!(%error, request = %hold.request, "log lines were not written");
                 }

@@ -12,10 +12,18 @@ use crate::{
     provisioner::{Context, Job, Observation, Outcome},
     store::{Held, Intent, StoreError},
 };
-use domain::{action::Kind, state::RequestState, view::Object};
+use domain::{
+    action::Kind,
+    state::RequestState,
+    view::{EventEntry, Object},
+};
 
 const NOT_THERE: &str = "The thing is not there any more: somebody removed it without the portal.";
 const FOREIGN: &str = "Something else stands at this name; it is not what this resource was made as.";
+/// The step under which a history says that a change was worked out anew.
+const AGAIN: &str = "again";
+/// How many entries of a history are looked through for that; it stands before the change is begun.
+const FIRST_ENTRIES: u32 = 500;
 const STANDS: &str = "What was begun could not be taken back";
 pub(super) const DELETED: &str = "The resource is being deleted.";
 
@@ -52,6 +60,9 @@ impl Attempt<'_> {
         if self.lease.stop.is_cancelled() {
             return Ok(Verdict::Stopped);
         }
+        if let Some(why) = self.misfit().await? {
+            return self.withdraw(RequestState::Failed, Some(why), self.run.touched).await;
+        }
         match self.mark("apply").await? {
             Held::Yes(Intent::Cancel) => {
                 return self.withdraw(RequestState::Canceled, None, self.run.touched).await;
@@ -72,6 +83,22 @@ impl Attempt<'_> {
                 self.looked(Some(why)).await?.unwrap_or(Verdict::Stopped)
             }
         })
+    }
+
+    /// Why it does not fit its offering's rules any more, where it was worked out anew on another footing than that on which
+    /// it was accepted: after an earlier change was taken back, or for another try.
+    async fn misfit(&self) -> Result<Option<String>, StoreError> {
+        let Err(errors) = self.offering.schema.normalise(self.job().parameters) else { return Ok(None) };
+        let view = &self.run.request.view;
+        let is_again = |entry: &EventEntry| matches!(entry, EventEntry::Step { step, .. } if step == AGAIN);
+        let begin = self.portal.store.events(view.id, 0, FIRST_ENTRIES).await?;
+        if view.attempt == 1 && !begin.iter().any(|event| is_again(&event.entry)) {
+            // As it was accepted; only the catalog changed since.
+            return Ok(None);
+        }
+        let told = errors.iter().map(|error| format!("{} {}", error.pointer, error.detail));
+        let told: Vec<String> = told.collect();
+        Ok(Some(format!("It does not fit what the resource is meant to be by now: {}", told.join("; "))))
     }
 
     /// What a look at the thing says of the change; nothing where it is still to be done. After a doubt that is a reason

@@ -293,7 +293,12 @@ impl<'a> Family<'a> {
         let name = step.name.value(&variables).map_err(wrong)?;
         let mut parameters = Object::new();
         for (parameter, mapping) in &step.parameters {
-            parameters.insert(parameter.clone(), mapping.value(&variables).map_err(wrong)?);
+            let mut value = mapping.value(&variables).map_err(wrong)?;
+            if let Some(from) = step.handed_on(parameter) {
+                let lost = || wrong(format!("the secret {from} is not kept any more"));
+                value = self.work.handed_on(from, value).ok_or_else(lost)?;
+            }
+            parameters.insert(parameter.clone(), value);
         }
         let more = self.more();
         let asked = self
@@ -316,8 +321,7 @@ impl<'a> Family<'a> {
     fn variables(&self, there: &BTreeMap<&str, &StoredResource>, with_secrets: bool) -> minijinja::Value {
         let view = &self.work.run.request.view;
         let mut parameters = Object::new();
-        let properties = self.work.offering.schema.value().get("properties").and_then(Value::as_object);
-        for name in properties.into_iter().flat_map(Object::keys) {
+        for name in self.work.offering.schema.names() {
             // One that may be left out can be read all the same.
             parameters.insert(name.clone(), view.parameters.get(name).cloned().unwrap_or_default());
         }

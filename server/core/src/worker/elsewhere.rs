@@ -184,7 +184,7 @@ impl Attempt<'_> {
             }
             None => Object::new(),
         };
-        Ok(Some((*progress, said)))
+        Ok(Some((*progress, self.secrets.veil_outputs(said, &self.offering.secret_outputs))))
     }
 
     /// The note that is not kept yet, sealed.

@@ -9,6 +9,7 @@ mod composite;
 mod deliveries;
 mod elsewhere;
 mod expiry;
+mod hidden;
 mod lease;
 mod notify;
 mod sweep;

@@ -146,6 +146,7 @@ fn nameless(target: &Target) -> portal::Result<Subject> {
         parameters: Value::Null,
         updatable: false,
         actions: Vec::new(),
+        made_of: Vec::new(),
         guard: OfferingGuardView { max_tries: 0, timeout_seconds: 0, duplicate_window_seconds: None },
         available: false,
         problem: None,

@@ -145,6 +145,11 @@ impl Inner {
         let mut wrong = reader.wrong;
         let offering = self.offering_of(&offering, &mut wrong);
         if let Some(found) = &offering {
+            for name in found.schema.secrets().iter().filter(|name| parameters.contains_key(*name)) {
+                let rule =
+                    format!("{name:?} is a secret of the offering {}, which no event can give", found.id);
+                wrong.push(fault("/parameters", rule));
+            }
             for name in parameters.keys().filter(|name| !found.schema.allows(name)) {
                 let rule = format!("{name:?} is not a parameter of the offering {}", found.id);
                 wrong.push(fault("/parameters", rule));

@@ -66,6 +66,7 @@ impl Bench {
             correlation_id: None,
             parent_id: None,
             schema_digest: None,
+            hidden: None,
             plan,
         };
         self.decision(scope(key), operation, Effect::Change(Box::new(change)))

@@ -7,6 +7,7 @@ mod duplicates;
 mod errands;
 mod expiry;
 mod families;
+mod hidden;
 mod hooks;
 mod keeping;
 mod moving_on;
@@ -194,6 +195,7 @@ impl Bench {
                 schema_digest: "digest".into(),
                 answer,
                 second_look: None,
+                hidden: None,
             },
         }
     }
@@ -284,6 +286,7 @@ use duplicates::*;
 use errands::*;
 use expiry::*;
 use families::*;
+use hidden::*;
 use hooks::*;
 use keeping::*;
 use moving_on::*;
@@ -396,6 +399,9 @@ promises! {
     a_removed_hook_is_known_and_keeps_nothing
     of_each_hook_the_last_deliveries_stay
     what_is_sealed_of_hooks_is_found_and_sealed_anew
+    secret_parameters_are_kept_with_their_requests_until_their_life_ends
+    secret_parameters_of_a_failed_create_wait_for_another_try_until_its_retention_ends
+    secret_parameters_are_found_by_their_seal_and_sealed_anew
     it_is_known_what_each_version_of_the_key_is_needed_for
     the_end_of_a_step_wakes_its_parent
     a_step_that_ends_while_its_parent_is_held_is_not_missed

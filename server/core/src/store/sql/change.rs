@@ -7,7 +7,7 @@ use super::{
     exactly_one, lists,
     lives::{self, DELETING, Lost, WAITS},
     notifications,
-    rows::{self, RESOURCE, canonical},
+    rows::{self, canonical},
     runs,
 };
 use crate::{
@@ -55,7 +55,8 @@ pub(super) async fn accept(
 ) -> StoreResult<Decided> {
     let kind = Kind::of(&change.action);
     let Some(life) = living(connection, change).await? else {
-        return match last_deleted(connection, change).await? {
+        let (team, kind_of, name) = (change.team.as_str(), change.kind.as_str(), change.name.as_str());
+        return match lives::last_deleted(connection, team, kind_of, name).await? {
             Some(past) if kind == Kind::Delete => already(connection, change, &past).await,
             _ => Ok(Decided::Not(Submitted::Missing)),
         };
@@ -101,7 +102,8 @@ pub(super) async fn accept(
     let request =
         StoredRequest { view, principal: submission.arrived.scope.principal, resource: life.view.id };
     let before = lives::open(connection, &life).await?;
-    insert(connection, &request, &submission.arrived, version, planned.delta.as_ref(), now).await?;
+    let (delta, sealed) = (planned.delta.as_ref(), change.hidden.as_deref());
+    insert(connection, &request, &submission.arrived, version, (delta, sealed), now).await?;
     let mut lost = Lost::default();
     if kind == Kind::Delete {
         let reason = format!("{} That was asked for by request {}.", lives::LOST, change.id);
@@ -148,16 +150,16 @@ async fn insert(
     request: &StoredRequest,
     arrived: &Arrived,
     turn: i64,
-    delta: Option<&Delta>,
+    (delta, hidden): (Option<&Delta>, Option<&[u8]>),
     now: Moment,
 ) -> StoreResult<()> {
     let view = &request.view;
     let done = sqlx::query(
         "INSERT INTO request (id, team, principal, requested_by, channel, action, offering, offering_version, type, name,
                               resource, parameters, patch, desired, delta, turn, labels, correlation_id, parent_id,
-                              step, state, created_at, updated_at)
+                              step, state, created_at, updated_at, hidden)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
-                 $22)",
+                 $22, $23)",
     )
     .bind(view.id.0)
     .bind(view.team.as_str())
@@ -181,6 +183,7 @@ async fn insert(
     .bind(arrived.step())
     .bind(view.state.as_str())
     .bind(now.millis())
+    .bind(hidden)
     .execute(&mut *connection)
     .await?;
     exactly_one(&done, "request")?;
@@ -188,24 +191,6 @@ async fn insert(
     let entry = EventEntry::State { state: view.state, reason: None };
     runs::append(connection, view.id, 1, &[entry], now).await?;
     notifications::tell(connection, request, view.state, now).await
-}
-
-/// The last life at this name that a delete ended.
-async fn last_deleted(
-    connection: &mut Connection,
-    change: &NewChange,
-) -> StoreResult<Option<StoredResource>> {
-    let row = sqlx::query(AssertSqlSafe(format!(
-        "SELECT {RESOURCE} FROM resource
-          WHERE team = $1 AND type = $2 AND name = $3 AND ended_by IS NOT NULL AND ended_at IS NOT NULL
-          ORDER BY created_at DESC, id DESC LIMIT 1",
-    )))
-    .bind(change.team.as_str())
-    .bind(change.kind.as_str())
-    .bind(change.name.as_str())
-    .fetch_optional(connection)
-    .await?;
-    row.as_ref().map(rows::resource).transpose()
 }
 
 /// A delete of what is deleted, or about to be.

@@ -3,7 +3,7 @@
 use super::{
     arrivals, change,
     dialect::{self, Connection, FOR_UPDATE, clock},
-    exactly_one, hooks, lists, lives, notifications, people,
+    exactly_one, hidden, hooks, lists, lives, notifications, people,
     rows::canonical,
     runs, submit, write_audit,
 };
@@ -218,6 +218,12 @@ async fn retry(
             Ok(()) => shown(connection, id, AnswerKind::Accepted, false, "request_retry").await,
             Err(refused) => Ok(Decided::Not(refused)),
         };
+    }
+    let brought = request.view.parameters.values().any(domain::hidden::is_mark);
+    if brought && !hidden::is_kept(connection, id).await? {
+        return Ok(Decided::Not(Submitted::TooLate(
+            "Its secret parameters are not kept any more, since it failed too long ago. Send it as a new request.",
+        )));
     }
     if let Some(held) = reserve(connection, &request, resource, now).await? {
         return Ok(Decided::Not(held));

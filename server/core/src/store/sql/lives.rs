@@ -68,6 +68,26 @@ async fn one_life(
     row.as_ref().map(rows::resource).transpose()
 }
 
+/// The last life at a name that a delete ended.
+pub(super) async fn last_deleted(
+    connection: &mut Connection,
+    team: &str,
+    kind: &str,
+    name: &str,
+) -> StoreResult<Option<StoredResource>> {
+    let row = sqlx::query(AssertSqlSafe(format!(
+        "SELECT {RESOURCE} FROM resource
+          WHERE team = $1 AND type = $2 AND name = $3 AND ended_by IS NOT NULL AND ended_at IS NOT NULL
+          ORDER BY created_at DESC, id DESC LIMIT 1",
+    )))
+    .bind(team)
+    .bind(rows::text(kind))
+    .bind(rows::text(name))
+    .fetch_optional(connection)
+    .await?;
+    row.as_ref().map(rows::resource).transpose()
+}
+
 /// A life that must be there, with its row locked.
 pub(super) async fn locked(connection: &mut Connection, id: ResourceId) -> StoreResult<StoredResource> {
     one_life(connection, id, FOR_UPDATE)

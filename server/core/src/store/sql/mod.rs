@@ -28,6 +28,7 @@ mod duplicates;
 mod errands;
 mod families;
 pub(in crate::store) mod folding;
+mod hidden;
 mod hooks;
 mod lists;
 mod lives;

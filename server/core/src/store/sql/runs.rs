@@ -2,7 +2,7 @@
 
 use super::{
     dialect::{self, BEGUN, Connection, ELEMENTS, SKIP_LOCKED, clock},
-    errands, exactly_one, lists, lives, notifications,
+    errands, exactly_one, hidden, lists, lives, notifications,
     rows::{self, canonical, millis},
 };
 use crate::store::{Ending, Held, Hold, Intent, Run, StoreError, StoreResult, StoredRequest};
@@ -424,7 +424,8 @@ pub(super) async fn end_life(connection: &mut Connection, resource: Uuid, now: M
     )
     .bind(now.millis())
     .bind(resource)
-    .execute(connection)
+    .execute(&mut *connection)
     .await?;
-    exactly_one(&done, "resource")
+    exactly_one(&done, "resource")?;
+    hidden::forget(connection, resource).await
 }

@@ -22,6 +22,10 @@ pub(super) async fn key_use(connection: &mut Connection) -> StoreResult<BTreeMap
         "SELECT substr(secrets, 1, 6) AS head, count(*) AS secrets FROM resource
           WHERE secrets IS NOT NULL GROUP BY substr(secrets, 1, 6)
           UNION ALL
+         SELECT substr(hidden, 1, 6), count(*) FROM request WHERE hidden IS NOT NULL GROUP BY substr(hidden, 1, 6)
+          UNION ALL
+         SELECT substr(value, 1, 6), count(*) FROM setting WHERE name = 'parameter_key' GROUP BY substr(value, 1, 6)
+          UNION ALL
          SELECT substr(sealed, 1, 6), count(*) FROM hook_secret GROUP BY substr(sealed, 1, 6)
           UNION ALL
          SELECT substr(sealed, 1, 6), count(*) FROM delivery GROUP BY substr(sealed, 1, 6)

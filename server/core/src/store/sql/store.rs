@@ -185,6 +185,13 @@ impl Store for Database {
         .await
     }
 
+    async fn last_deleted(&self, team: &Name, kind: &str, name: &str) -> StoreResult<Option<StoredResource>> {
+        self.read((team, kind, name), |(team, kind, name), connection| {
+            Box::pin(lives::last_deleted(connection, team.as_str(), kind, name))
+        })
+        .await
+    }
+
     async fn life(&self, id: ResourceId) -> StoreResult<Option<StoredResource>> {
         self.read(id, |id, connection| Box::pin(lives::life(connection, *id))).await
     }

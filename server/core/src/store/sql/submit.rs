@@ -4,7 +4,7 @@
 use super::{
     arrivals,
     dialect::{self, CREATES, Connection, clock},
-    exactly_one, lists, looks, notifications,
+    exactly_one, hidden, lists, looks, notifications,
     rows::{array, canonical, hex},
     second_look,
 };
@@ -243,9 +243,12 @@ pub(super) async fn plain(
     for (submission, (_, request)) in submissions.iter().zip(&rows) {
         let id = request.view.id;
         outcomes.push(if named.contains(&id.0) {
-            let Effect::Create { answer, .. } = &submission.effect else {
+            let Effect::Create { answer, hidden: sealed, .. } = &submission.effect else {
                 return Err(undecided());
             };
+            if let Some(sealed) = sealed {
+                hidden::keep(connection, id, sealed).await?;
+            }
             // Nobody is told of what is queued, so most often nothing is looked up here.
             notifications::tell(connection, request, request.view.state, request.view.created_at).await?;
             Submitted::First(answer.clone(), Some(id))

@@ -27,7 +27,8 @@ fn over() -> String {
     )
 }
 
-/// Shortens the claims of requests that ended a retention ago; how many rows were met, at least `limit` where more wait.
+/// Shortens the claims of requests that ended a retention ago, and forgets the secret parameters that a create was kept
+/// with for another try; how many rows were met, at least `limit` where more wait.
 pub(super) async fn requests(
     connection: &mut Connection,
     now: Moment,
@@ -56,7 +57,8 @@ pub(super) async fn requests(
         return Ok(shortened);
     }
     let swept = sqlx::query(AssertSqlSafe(format!(
-        "{} UPDATE request SET swept = $1
+        "{} UPDATE request
+               SET swept = $1, hidden = CASE WHEN action = 'create' AND state = 'failed' THEN NULL ELSE hidden END
              WHERE id IN (SELECT id FROM over)
                AND NOT EXISTS (SELECT 1 FROM claim WHERE claim.request = request.id
                                   AND claim.retired_at IS NULL AND NOT claim.late)",

@@ -318,3 +318,24 @@ async fn a_change_that_failed_is_tried_again_and_done_once() {
     assert_eq!((view.attempt, fake.applied(action)), (2, 1));
     assert_eq!(house.parameter("one", "count").await, 3);
 }
+
+#[tokio::test]
+async fn what_does_not_fit_without_an_earlier_change_is_not_carried_out() {
+    let (mut house, fake) = at_work().await;
+    house.standing("one").await;
+    house.shut_down().await;
+    let first = house.updated("one", &json!({ "count": 99, "behaviour": "fail" })).await;
+    let second = house.act("less", "one", "grow", &json!({ "by": -50 })).await.unwrap().request_id.unwrap();
+    let third = house.updated("one", &json!({ "note": "x" })).await;
+    let mut house = house.beside(|_| ()).await;
+    house.work();
+    house.ended_as(first, Failed).await;
+    let failed = house.ended_as(second, Failed).await;
+    assert!(failed.reason.as_ref().is_some_and(|why| why.contains("/parameters/count")), "{failed:?}");
+    assert_eq!(fake.applied(second), 0, "minus 49 is never asked for");
+    house.ended_as(third, Succeeded).await;
+    assert_eq!(
+        (house.parameter("one", "count").await, house.parameter("one", "note").await),
+        (json!(1), json!("x"))
+    );
+}

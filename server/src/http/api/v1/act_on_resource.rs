@@ -1,6 +1,6 @@
 //! `POST /teams/{team}/resources/{type}/{name}/actions/{action}`: does with a resource what its offering defines.
 
-use super::create_request::InQuery;
+use super::{create_request::InQuery, shown};
 use crate::http::{
     answer::guarded,
     arrive::{MaybeBody, WithBody},
@@ -10,6 +10,7 @@ use crate::http::{
 };
 use axum::{extract::State, response::Response};
 use domain::{
+    plan::PlanView,
     problem::Problem,
     view::{Object, RequestView},
 };
@@ -33,12 +34,14 @@ pub(super) struct Input(Object);
         ("type" = String, Path, description = "The resource's type"),
         ("name" = String, Path, description = "The resource's name"),
         ("action" = String, Path, description = "The action's ID in the offering"),
-        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+        ("Idempotency-Key" = String, Header,
+            description = "1 to 255 visible ASCII characters of the caller's making; a dry run needs none"),
         ("If-Match" = Option<String>, Header, description = "The resource's ETag when it was looked at"),
         InQuery,
     ),
     request_body = Option<Input>,
     responses(
+        (status = 200, description = "Of a dry run, the plan", body = PlanView),
         (status = 202, description = "Taken in, or a repeat of what was", body = RequestView,
             headers(("ETag" = String, description = "The version that the action made"))),
         (status = 400, body = Problem, content_type = "application/problem+json"),
@@ -60,8 +63,13 @@ pub(super) async fn act_on_resource(
     MaybeBody(WithBody { caller, arrival, body, mut query }): MaybeBody,
 ) -> Result<Response> {
     let labels = query.all("labels");
+    let dry_run = query.dry_run()?;
     query.done()?;
     let target = Target { team, kind, name };
+    if dry_run {
+        let plan = state.portal.plan_action(&caller, &target, &action, &arrival, &body, labels).await?;
+        return Ok(shown(&plan));
+    }
     let acted = state.portal.act(&caller, target, &action, arrival, body, labels);
     guarded(&state, Box::pin(acted)).await
 }

@@ -63,7 +63,7 @@ pub(super) async fn create_request(
     WithBody { caller, arrival, body, mut query }: WithBody,
 ) -> Result<Response> {
     let labels = query.all("labels");
-    let dry_run = query.read("dry_run", "is true or false")?.unwrap_or(false);
+    let dry_run = query.dry_run()?;
     query.done()?;
     if dry_run {
         return Ok(shown(&state.portal.plan_request(&caller, &team, &body, labels).await?));

@@ -1,6 +1,6 @@
 //! `DELETE /teams/{team}/resources/{type}/{name}`: removes a resource.
 
-use super::create_request::InQuery;
+use super::{create_request::InQuery, shown};
 use crate::http::{
     answer::guarded,
     arrive::{MaybeBody, WithBody},
@@ -9,7 +9,7 @@ use crate::http::{
     state::AppState,
 };
 use axum::{extract::State, response::Response};
-use domain::{problem::Problem, view::RequestView};
+use domain::{plan::PlanView, problem::Problem, view::RequestView};
 use portal::service::Target;
 
 /// Removes a resource: one teardown, however often it is asked for. Changes that wait are canceled and one that is being
@@ -22,12 +22,15 @@ use portal::service::Target;
         ("team" = String, Path, description = "The team"),
         ("type" = String, Path, description = "The resource's type"),
         ("name" = String, Path, description = "The resource's name"),
-        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+        ("Idempotency-Key" = String, Header,
+            description = "1 to 255 visible ASCII characters of the caller's making; a dry run needs none"),
         ("If-Match" = Option<String>, Header, description = "The resource's ETag when it was looked at"),
         InQuery,
     ),
     responses(
-        (status = 200, description = "Deleted or being deleted already (Keyturn-Outcome: existing)", body = RequestView),
+        (status = 200,
+            description = "Deleted or being deleted already (Keyturn-Outcome: existing); of a dry run, the plan",
+            content((RequestView = "application/json"), (PlanView = "application/json; dry_run=true"))),
         (status = 202, description = "Taken in, or a repeat of what was", body = RequestView,
             headers(("ETag" = String, description = "The version that the delete made"))),
         (status = 400, body = Problem, content_type = "application/problem+json"),
@@ -47,7 +50,11 @@ pub(super) async fn delete_resource(
     MaybeBody(WithBody { caller, arrival, body, mut query }): MaybeBody,
 ) -> Result<Response> {
     let labels = query.all("labels");
+    let dry_run = query.dry_run()?;
     query.done()?;
     let target = Target { team, kind, name };
+    if dry_run {
+        return Ok(shown(&state.portal.plan_delete(&caller, &target, &arrival, &body, labels).await?));
+    }
     guarded(&state, Box::pin(state.portal.delete(&caller, target, arrival, body, labels))).await
 }

@@ -1,6 +1,6 @@
 //! `PATCH /teams/{team}/resources/{type}/{name}`: changes what a resource is meant to be.
 
-use super::create_request::InQuery;
+use super::{create_request::InQuery, shown};
 use crate::http::{
     answer::guarded,
     arrive::{WithBody, WithPatch},
@@ -10,6 +10,7 @@ use crate::http::{
 };
 use axum::{extract::State, response::Response};
 use domain::{
+    plan::PlanView,
     problem::Problem,
     view::{Object, RequestView},
 };
@@ -33,12 +34,14 @@ pub(super) struct Patch(Object);
         ("team" = String, Path, description = "The team"),
         ("type" = String, Path, description = "The resource's type"),
         ("name" = String, Path, description = "The resource's name"),
-        ("Idempotency-Key" = String, Header, description = "1 to 255 visible ASCII characters of the caller's making"),
+        ("Idempotency-Key" = String, Header,
+            description = "1 to 255 visible ASCII characters of the caller's making; a dry run needs none"),
         ("If-Match" = String, Header, description = "The resource's ETag when it was looked at"),
         InQuery,
     ),
     request_body(content((Patch = "application/merge-patch+json"), (Patch = "application/json"))),
     responses(
+        (status = 200, description = "Of a dry run, the plan", body = PlanView),
         (status = 202, description = "Taken in, or a repeat of what was", body = RequestView,
             headers(("ETag" = String, description = "The version that the change made"))),
         (status = 400, body = Problem, content_type = "application/problem+json"),
@@ -61,7 +64,11 @@ pub(super) async fn update_resource(
     WithPatch(WithBody { caller, arrival, body, mut query }): WithPatch,
 ) -> Result<Response> {
     let labels = query.all("labels");
+    let dry_run = query.dry_run()?;
     query.done()?;
     let target = Target { team, kind, name };
+    if dry_run {
+        return Ok(shown(&state.portal.plan_update(&caller, &target, &arrival, &body, labels).await?));
+    }
     guarded(&state, Box::pin(state.portal.update(&caller, target, arrival, body, labels))).await
 }
