@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn object(value: Value) -> Object {
+    fn object(value: &Value) -> Object {
         value.as_object().unwrap().clone()
     }
 
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_out_comes_back_at_its_own_place_only() {
-        let whole = object(json!({ "password": "hunter22", "pin": 123_456, "note": "x" }));
+        let whole = object(&json!({ "password": "hunter22", "pin": 123_456, "note": "x" }));
         let (mut hidden, mut open, secret) =
             (Hidden::default(), whole.clone(), names(&["password", "pin", "none"]));
         hidden.take(&secret, &mut open, &marking("alpha"));
@@ -220,7 +220,7 @@ mod tests {
     fn texts_to_veil_are_found_wherever_they_stand() {
         let mut hidden = Hidden::default();
         let mut open =
-            object(json!({ "s": { "deep": ["line one\nline two", 12_345_678, "abc", "say \"hi\" now"] } }));
+            object(&json!({ "s": { "deep": ["line one\nline two", 12_345_678, "abc", "say \"hi\" now"] } }));
         hidden.take(&names(&["s"]), &mut open, &marking("alpha"));
         let said =
             "line one, then line two: 12345678 abc say \"hi\" now {\"x\":\"say \\\"hi\\\" now\"}".to_owned();

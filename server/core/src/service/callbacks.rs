@@ -107,7 +107,7 @@ impl Portal {
                 ));
             }
         };
-        let ended = request.and_then(|request| request.view.finished_at);
+        let ended = request.as_ref().and_then(|request| request.view.finished_at);
         if ended.is_some_and(|ended| ended.plus(portal.settings.guard.retention) <= now) {
             return Err(Error::new(
                 ProblemKind::KeyExpired,

@@ -96,14 +96,13 @@ impl Inner {
     }
 
     async fn read_marking_key(&self) -> Result<MarkingKey> {
-        let sealed = match self.store.setting(MARKING_KEY).await? {
-            Some(sealed) => sealed,
-            None => {
-                let mut key = [0; 32];
-                self.ids.fill(&mut key);
-                let sealed = self.keys.seal(MARKING_PURPOSE, &key, self.ids.as_ref())?;
-                self.store.set_once(MARKING_KEY, sealed).await?
-            }
+        let sealed = if let Some(sealed) = self.store.setting(MARKING_KEY).await? {
+            sealed
+        } else {
+            let mut key = [0; 32];
+            self.ids.fill(&mut key);
+            let sealed = self.keys.seal(MARKING_PURPOSE, &key, self.ids.as_ref())?;
+            self.store.set_once(MARKING_KEY, sealed).await?
         };
         let key = self.keys.unseal(MARKING_PURPOSE, &sealed)?;
         key.and_then(|key| key.try_into().ok())

@@ -167,7 +167,7 @@ impl Inner {
         if planned.name.is_some() && is_plain {
             match self.is_there(&view).await {
                 Ok(None) => {}
-                Ok(Some(_)) => planned.action = EXISTING.to_owned(),
+                Ok(Some(_)) => EXISTING.clone_into(&mut planned.action),
                 Err(error) => planned.problem = Some(error.detail),
             }
         }

@@ -375,7 +375,7 @@ steps:
 
 #[tokio::test]
 async fn what_would_be_asked_about_is_told_and_what_is_there_costs_nothing() {
-    let window = std::time::Duration::from_secs(3600);
+    let window = std::time::Duration::from_hours(1);
     let plan = Plan::of(Fake::default()).offering(|offering| offering.duplicate_window = Some(window));
     let house = House::build(plan).await;
     let id = house.create("one").await;

@@ -282,16 +282,16 @@ async fn a_change_keeps_replaces_or_removes_a_secret() {
         (json!({ "password": mark }), "stands for the secret"),
     ] {
         let etag = house.etag("one").await;
-        let refused = house.patch(&house.ann, "w", "one", &patch, &[&etag]).await.unwrap_err();
+        let unfit = house.patch(&house.ann, "w", "one", &patch, &[&etag]).await.unwrap_err();
         assert!(
-            refused.kind == InvalidParameters
-                && refused
+            unfit.kind == InvalidParameters
+                && unfit
                     .fields
                     .iter()
                     .any(|field| field.pointer == "/password" && field.detail.contains(part)),
-            "{refused:?}"
+            "{unfit:?}"
         );
-        assert!(!format!("{refused:?}").contains("Canary"));
+        assert!(!format!("{unfit:?}").contains("Canary"));
     }
     // By nothing.
     house.ended_as(house.updated("one", &json!({ "password": null })).await, Succeeded).await;
@@ -356,11 +356,8 @@ async fn an_action_takes_a_secret_and_sets_one() {
     let reused = house.act("t", "one", "turn", &json!({ "to": SECRET, "why": "leaked" })).await.unwrap_err();
     assert_eq!(reused.differs, ["parameters.to"]);
     // A secret that the offering's own rule refuses is told at the action's parameter.
-    let refused = house.act("u", "one", "turn", &json!({ "to": "Not-Allowed!" })).await.unwrap_err();
-    assert!(
-        refused.fields[0].pointer == "/to" && !format!("{refused:?}").contains("Not-Allowed"),
-        "{refused:?}"
-    );
+    let unfit = house.act("u", "one", "turn", &json!({ "to": "Not-Allowed!" })).await.unwrap_err();
+    assert!(unfit.fields[0].pointer == "/to" && !format!("{unfit:?}").contains("Not-Allowed"), "{unfit:?}");
     house.has_no_trace_of(OTHER);
 }
 

@@ -50,7 +50,7 @@ pub(super) async fn secret_parameters_are_kept_with_their_requests_until_their_l
         let run = bench.taken("w", bench.now()).await;
         bench.ended(run.hold(), RequestState::Succeeded, bench.now()).await;
     }
-    let plan = Plan::new(|resource| {
+    let with_another = Plan::new(|resource| {
         let patch = object(&json!({ "password": MARK.replace('0', "f") }));
         let after = merge::merged(&resource.view.parameters, &patch);
         Ok(Planned {
@@ -61,7 +61,7 @@ pub(super) async fn secret_parameters_are_kept_with_their_requests_until_their_l
             offering_version: "1".into(),
         })
     });
-    let mut update = bench.change("update", "one", "update", plan);
+    let mut update = bench.change("update", "one", "update", with_another);
     let Effect::Change(change) = &mut update.effect else { panic!("not a change") };
     change.hidden = Some(b"kt-sealed-3".to_vec());
     let Submitted::Accepted(_, update, _) = bench.store.submit(update).await.unwrap() else { panic!() };
