@@ -90,7 +90,7 @@ async fn dump(world: &World) -> Vec<u8> {
 }
 
 fn holds(all: &[u8], what: &str) -> bool {
-    let hex: String = what.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let hex = what.bytes().fold(String::new(), |digits, byte| format!("{digits}{byte:02x}"));
     [what, &hex].iter().any(|what| all.windows(what.len()).any(|window| window == what.as_bytes()))
 }
 

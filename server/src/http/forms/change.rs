@@ -77,10 +77,14 @@ async fn send(state: &AppState, target: Target, wish: &Wish, mut posted: Posted)
     arrival.if_match = vec![posted.field(ETAG).as_bytes().to_vec()];
     let portal = &state.portal;
     let answered = match wish {
-        Wish::Change => counted(state, portal.update(&caller, target, arrival, body, Vec::new())).await,
-        Wish::Delete => counted(state, portal.delete(&caller, target, arrival, body, Vec::new())).await,
+        Wish::Change => {
+            counted(state, Box::pin(portal.update(&caller, target, arrival, body, Vec::new()))).await
+        }
+        Wish::Delete => {
+            counted(state, Box::pin(portal.delete(&caller, target, arrival, body, Vec::new()))).await
+        }
         Wish::Act(action) => {
-            counted(state, portal.act(&caller, target, action, arrival, body, Vec::new())).await
+            counted(state, Box::pin(portal.act(&caller, target, action, arrival, body, Vec::new()))).await
         }
     };
     lead_on(state, &posted, &subject, answered).await
