@@ -22,7 +22,7 @@ pub enum NotificationEvent {
     /// A request was carried out.
     #[serde(rename = "request.succeeded")]
     Succeeded,
-    /// A request failed, and nothing of it is left behind.
+    /// A request failed, and nothing of it is left behind but what its steps made, if it has any.
     #[serde(rename = "request.failed")]
     Failed,
     /// Nobody can tell what became of a request; a person chooses.

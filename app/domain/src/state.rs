@@ -16,7 +16,7 @@ pub enum RequestState {
     Running,
     /// Carried out.
     Succeeded,
-    /// Not carried out, and nothing of it is left behind.
+    /// Not carried out, and nothing of it is left behind but what its steps made, if it has any.
     Failed,
     /// Stopped before it was carried out.
     Canceled,

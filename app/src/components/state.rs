@@ -58,7 +58,7 @@ pub fn meaning(state: RequestState) -> &'static str {
         RequestState::Running => "A worker carries it out.",
         RequestState::Succeeded => "It was carried out.",
         RequestState::Failed => {
-            "It was not carried out, and nothing of it is left behind. Its name is free again."
+            "It was not carried out, and its name is free again. Nothing of it is left behind but what its reason names."
         }
         RequestState::Canceled => "It was stopped. Its name is free again.",
         RequestState::Rejected => "It was decided against.",

@@ -33,12 +33,24 @@ steps:
       behaviour: "{{ parameters.behaviour }}"
 "#;
 
+const BOTH: &str = r#"title: Both
+description: Two machines side by side, of which one fails at first and the other takes its time.
+category: Tests
+version: "1"
+parameters: { type: object, properties: {} }
+steps:
+  - { id: bad, offering: vm, name: "{{ name }}-bad", parameters: { behaviour: fail-once } }
+  - { id: slow, offering: vm, name: "{{ name }}-slow", parameters: { seconds: 3 } }
+"#;
+
 /// A world whose catalog has the machines of the tests and pairs of them.
 fn with_pairs() -> World {
     let mut home = Home::new(&[("KEYTURN_LEASE", "2s")]);
     let catalog = home.path().join("catalog");
-    std::fs::create_dir_all(catalog.join("pair")).unwrap();
-    std::fs::write(catalog.join("pair/offering.yaml"), PAIR).unwrap();
+    for (offering, text) in [("pair", PAIR), ("both", BOTH)] {
+        std::fs::create_dir_all(catalog.join(offering)).unwrap();
+        std::fs::write(catalog.join(offering).join("offering.yaml"), text).unwrap();
+    }
     let machines = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/catalog/vm");
     std::os::unix::fs::symlink(machines, catalog.join("vm")).unwrap();
     home.set("KEYTURN_CATALOG", catalog.to_str().unwrap());
@@ -142,22 +154,52 @@ async fn a_server_killed_while_steps_are_at_work_doubles_none() {
 }
 
 #[tokio::test]
-async fn a_failed_step_fails_the_whole_which_leaves_nothing_and_may_be_tried_again() {
+async fn a_failed_step_fails_the_whole_which_keeps_what_was_made_and_may_be_tried_again() {
     let world = with_pairs();
     let id = world.ann.made(&pair("one", &json!({ "behaviour": "fail" }))).await;
     let failed = world.ann.ended(&id).await;
     assert_eq!(failed["state"], "failed");
-    assert!(failed["reason"].as_str().unwrap().contains("second"), "{failed}");
-    assert_eq!(world.resources("alpha").await, 0);
-    let shown = chain(&world, &id).await;
-    assert_eq!(
-        shown,
-        ["- create failed", "first create succeeded", "second create failed", "first delete succeeded"]
-    );
+    let reason = failed["reason"].as_str().unwrap();
+    assert!(reason.contains("second") && reason.contains("vm one-first"), "{failed}");
+    assert_eq!(world.resources("alpha").await, 1);
+    let family = ["- create failed", "first create succeeded", "second create failed"];
+    assert_eq!(chain(&world, &id).await, family);
     world.ann.act(&format!("/requests/{id}/retry"), &fresh("retry")).await.is(202);
     assert_eq!(world.ann.ended(&id).await["state"], "failed");
     assert_eq!(world.ann.get(&format!("/requests/{id}")).await.json()["attempt"], 2);
-    assert_eq!(world.resources("alpha").await, 0);
+    assert_eq!(chain(&world, &id).await, family);
+    assert_eq!((world.resources("alpha").await, ledger(&world).len()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_server_killed_between_a_steps_failure_and_the_parents_end_fails_alike_and_the_retry_adopts() {
+    let mut world = with_pairs();
+    let id = world.ann.made(&json!({ "offering": "both", "name": "one", "parameters": {} })).await;
+    let (failed, running) = ("bad create failed".to_owned(), "slow create running".to_owned());
+    eventually("one failed beside the other", async || {
+        let chain = chain(&world, &id).await;
+        (chain.contains(&failed) && chain.contains(&running)).then_some(())
+    })
+    .await;
+    assert_eq!(world.ann.get(&format!("/requests/{id}")).await.json()["state"], "running");
+    world.kill();
+    world.restart();
+    let ended = world.ann.ended(&id).await;
+    assert_eq!(ended["state"], "failed");
+    let reason = ended["reason"].as_str().unwrap();
+    assert!(reason.contains("Step bad") && reason.contains("vm one-slow"), "{ended}");
+    assert_eq!(chain(&world, &id).await, ["- create failed", "bad create failed", "slow create succeeded"]);
+    assert_eq!((ledger(&world).len(), world.resources("alpha").await), (1, 1));
+
+    world.ann.act(&format!("/requests/{id}/retry"), &fresh("retry")).await.is(202);
+    assert_eq!(world.ann.ended(&id).await["state"], "succeeded");
+    assert_eq!(
+        chain(&world, &id).await,
+        ["- create succeeded", "bad create succeeded", "slow create succeeded"]
+    );
+    let made = ledger(&world);
+    assert!(made.len() == 2 && made.iter().all(|effect| effect.starts_with("apply ")), "{made:?}");
+    assert_ne!(made[0], made[1], "each was made once");
 }
 
 #[tokio::test]
@@ -192,7 +234,7 @@ async fn step(world: &World, id: &str, step: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_retried_parent_adopts_the_request_of_its_step_and_a_canceled_one_leaves_nothing() {
+async fn a_retried_parent_adopts_its_steps_and_a_canceled_one_leaves_nothing() {
     let world = with_pairs();
     let id = world.ann.made(&pair("one", &json!({ "behaviour": "cannot-tell" }))).await;
     let unknown = "second create unknown".to_owned();
@@ -204,7 +246,7 @@ async fn a_retried_parent_adopts_the_request_of_its_step_and_a_canceled_one_leav
     let closed = json!({ "resolution": "abandon", "force": true, "reason": "for a test" });
     world.ada.post(&format!("{path}/resolve"), &fresh("close"), &closed).await.is(202);
     assert_eq!(world.ann.ended(&id).await["state"], "failed");
-    assert_eq!(world.resources("alpha").await, 0);
+    assert_eq!(world.resources("alpha").await, 1, "what the first step made stays");
 
     std::fs::write(world.server.home.path().join("data/offerings/vm/mended"), "").unwrap();
     let retry = format!("/requests/{id}/retry");
@@ -217,6 +259,7 @@ async fn a_retried_parent_adopts_the_request_of_its_step_and_a_canceled_one_leav
     assert_eq!(world.ann.get(&path).await.json()["attempt"], 2);
     let applied = format!("apply {}", second.as_str().unwrap());
     assert_eq!(ledger(&world).iter().filter(|effect| **effect == applied).count(), 1);
+    assert_eq!(ledger(&world).len(), 2, "the first step was adopted");
     assert_eq!(world.resources("alpha").await, 3);
 
     let other = world.ann.made(&pair("two", &json!({ "seconds": 30 }))).await;

@@ -13,6 +13,9 @@ use std::{
     time::Duration,
 };
 
+/// How often one that waits looks whether it is to behave otherwise.
+const LOOK: Duration = Duration::from_millis(5);
+
 /// What happens to the jobs of a name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Behaviour {
@@ -35,6 +38,8 @@ pub enum Behaviour {
     Unobservable,
     /// It does nothing until it is stopped.
     Hang,
+    /// It waits until it is asked to behave otherwise, and does that; a stop before leaves nothing.
+    Wait,
 }
 
 impl Behaviour {
@@ -195,8 +200,20 @@ impl Fake {
         Outcome::Done(if kind == Kind::Delete { Object::new() } else { outputs(job) })
     }
 
+    /// How a job is to behave, once it is not to wait any more; nothing where it was stopped before.
+    async fn awaited(&self, job: &Job, context: &Context) -> Option<Behaviour> {
+        loop {
+            match self.behaviour(job) {
+                Behaviour::Wait if context.stop.is_cancelled() => return None,
+                Behaviour::Wait => tokio::time::sleep(LOOK).await,
+                behaviour => return Some(behaviour),
+            }
+        }
+    }
+
     async fn act(&self, job: &Job, context: &Context) -> Outcome {
-        match self.behaviour(job) {
+        let Some(behaviour) = self.awaited(job, context).await else { return Outcome::Stopped };
+        match behaviour {
             Behaviour::Succeed => self.take_effect(job),
             Behaviour::SucceedAfter(span) => tokio::select! {
                 biased;
@@ -225,7 +242,7 @@ impl Fake {
                 Outcome::Done(_) => Outcome::CannotTell("it was asked to lose its answer".to_owned()),
                 other => other,
             },
-            Behaviour::Hang => {
+            Behaviour::Hang | Behaviour::Wait => {
                 context.stop.cancelled().await;
                 Outcome::Stopped
             }

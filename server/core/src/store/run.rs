@@ -28,7 +28,7 @@ pub struct Run {
     pub tries: u32,
     /// What is to be done.
     pub intent: Intent,
-    /// Why it is taken back, where an earlier hold found that it must be.
+    /// Why it is taken back, or comes to nothing once what is under way is at its end, where an earlier hold found so.
     pub why: Option<String>,
     /// Whether an earlier hold may have begun to change something outside.
     pub touched: bool,
@@ -83,6 +83,9 @@ pub struct Ending {
     pub scrubbed: Vec<String>,
     /// When what was made or changed ends, where that is known.
     pub expiry: Option<Expiry>,
+    /// Whether something of it is left though it came to nothing: then a stop that was promised meanwhile has something to
+    /// take back.
+    pub leaves: bool,
 }
 
 impl Ending {
@@ -97,6 +100,7 @@ impl Ending {
             secrets: None,
             scrubbed: Vec::new(),
             expiry: None,
+            leaves: false,
         }
     }
 }

@@ -41,6 +41,8 @@ pub(super) enum Verdict {
     There(Object),
     /// Nothing of it is left; the request ends like this.
     Gone(RequestState, Option<String>),
+    /// It failed as a whole; what its steps made stays.
+    Left(String),
     /// Try again after a back-off, if the limit allows; else end as failed, once nothing of it is left.
     Again(String),
     /// Look again after a back-off, if the limit allows; else nobody can tell.
@@ -433,6 +435,10 @@ impl Attempt<'_> {
                 store
                     .end_run(self.hold(), Ending::without_outputs(state, reason.map(|why| cut(&why))), now)
                     .await
+            }
+            Verdict::Left(why) => {
+                let failed = Ending::without_outputs(RequestState::Failed, Some(cut(&why)));
+                store.end_run(self.hold(), Ending { leaves: true, ..failed }, now).await
             }
             Verdict::Again(why) if self.may_try_again() => self.give_back(&why).await,
             Verdict::Again(why) => {

@@ -1,14 +1,15 @@
-//! Carrying out what is made of steps: asking for each when its turn comes, waiting for them without holding a worker,
-//! and taking away what they made where one comes to nothing.
+//! Carrying out what is made of steps: asking for each when its turn comes, waiting for them without holding a worker, and
+//! adopting what is there.
 //!
-//! Nothing of where it stands is kept but the steps' own requests, so whoever takes the run next, after whatever crash, sees
-//! the same. Once a step has failed no other is begun: those under way are stopped, what was made is removed, last first,
-//! and only then is the parent at its end and its name free.
+//! Nothing of where it stands is kept but the steps' own requests, so whoever takes the run next, after whatever crash or in
+//! the next attempt, sees the same: what a step made counts as done for as long as it is there, and is never asked for twice.
+//! Once something has failed no step is begun; what is under way comes to its own end, and only then does the parent fail and
+//! its name become free. What its steps made stays, and the next attempt goes on from there. It is taken away only where
+//! somebody wants that: by a cancellation, by abandoning it, and by the removal of the whole.
 
-use super::{
-    carry_out::{Attempt, Verdict, cut},
-    change::DELETED,
-};
+mod removal;
+
+use super::carry_out::{Attempt, Verdict, cut};
 use crate::{
     Error,
     catalog::{Composite, Step, known},
@@ -17,9 +18,9 @@ use crate::{
     store::{Held, Intent, StepRequest, StoreError, StoredRequest, StoredResource},
 };
 use domain::{
-    action::{self, Kind},
+    action::Kind,
     problem::ProblemKind,
-    state::RequestState,
+    state::{RequestState, Resolution},
     view::{EventEntry, Object},
 };
 use serde_json::{Value, json};
@@ -34,6 +35,10 @@ const TOLD: Duration = Duration::from_secs(15);
 const NOT_TOLD: Duration = Duration::from_secs(2);
 /// How many entries of a history one look gives.
 const ENTRIES: u32 = 500;
+/// How many resources a reason names as those that stay; the history has them all.
+const MOST_NAMED: usize = 3;
+/// How much of a failure a reason tells, in characters, so that what stays has room behind it.
+const MOST_TOLD: usize = 450;
 
 /// Why it does not go on as it should.
 enum Trouble {
@@ -77,7 +82,7 @@ impl From<Error> for Trouble {
 enum Standing {
     /// It is to be asked for.
     New,
-    /// Its request failed in an earlier attempt of the parent's, and gets another attempt too.
+    /// Its request failed before the parent was tried again, and gets another attempt too.
     Anew(StoredRequest),
     /// It is under way, and tells when it ends if it is the parent's own.
     UnderWay(StoredRequest),
@@ -89,14 +94,6 @@ enum Standing {
     Failed(String),
 }
 
-/// What became of a removal.
-enum Removal {
-    Done,
-    Waiting(Duration),
-    Again(String),
-    Stuck(String),
-}
-
 /// A request and its steps.
 pub(super) struct Family<'a> {
     work: &'a Attempt<'a>,
@@ -104,24 +101,27 @@ pub(super) struct Family<'a> {
     asking: Asking<'a>,
     /// What the history of this attempt says of steps already.
     noted: HashSet<(String, String)>,
+    /// How often somebody decided, in this attempt, that it is to be tried again.
+    decided: usize,
 }
 
 impl<'a> Family<'a> {
     pub(super) async fn of(work: &'a Attempt<'a>, composite: &'a Composite) -> Result<Self, StoreError> {
         let request = &work.run.request;
-        let (mut noted, mut after) = (HashSet::new(), 0);
+        let (mut noted, mut decided, mut after) = (HashSet::new(), 0, 0);
         loop {
             let events = work.portal.store.events(request.view.id, after, ENTRIES).await?;
             let Some(last) = events.last() else { break };
             after = last.seq;
             for event in events.into_iter().filter(|event| event.attempt == request.view.attempt) {
                 if let EventEntry::Step { step, detail } = event.entry {
+                    decided += usize::from(step == "resolve" && detail == Resolution::Retry.as_str());
                     noted.insert((step, detail));
                 }
             }
         }
         let asking = work.portal.asking_for(request, work.hold());
-        Ok(Self { work, composite, asking, noted })
+        Ok(Self { work, composite, asking, noted, decided })
     }
 
     pub(super) async fn carry_out(mut self, intent: Intent) -> Result<Verdict, StoreError> {
@@ -176,7 +176,9 @@ impl<'a> Family<'a> {
             standings.push((step, self.standing(step, &made).await?));
         }
         let mut there: BTreeMap<&str, &StoredResource> = BTreeMap::new();
-        let (mut failed, mut wait) = (Vec::new(), TOLD);
+        // What an earlier hold met counts, whatever has become of it.
+        let mut failed = Vec::from_iter(self.work.run.why.clone());
+        let mut wait = TOLD;
         for (step, standing) in &standings {
             match standing {
                 Standing::New | Standing::Anew(_) => {}
@@ -186,20 +188,20 @@ impl<'a> Family<'a> {
                     }
                     self.note(&step.id, format!("asked for by request {}", request.view.id)).await?;
                 }
-                Standing::Unknown(request) => {
-                    let id = request.view.id;
-                    self.note(&step.id, format!("nobody can tell what became of request {id}; decide there"))
-                        .await?;
-                }
+                Standing::Unknown(request) => self.note_unknown(&step.id, request).await?,
                 Standing::There(life) => {
                     there.insert(&step.id, life);
                     self.note(&step.id, "done".into()).await?;
                 }
-                Standing::Failed(why) => failed.push(format!("Step {}: {why}", step.id)),
+                Standing::Failed(why) => {
+                    self.note(&step.id, why.clone()).await?;
+                    failed.push(format!("Step {}: {why}", step.id));
+                }
             }
         }
-        if let Some(why) = failed.into_iter().next() {
-            return self.give_up(why).await;
+        if !failed.is_empty() {
+            let told: Vec<String> = failed.iter().map(|why| sentence(why)).collect();
+            return self.fail(&told.join(" "), &made).await;
         }
         if there.len() == standings.len() {
             return match self.outputs(&there) {
@@ -209,31 +211,23 @@ impl<'a> Family<'a> {
         }
         for (step, standing) in &standings {
             if step.needs.iter().all(|need| there.contains_key(need.as_str())) {
-                match standing {
-                    Standing::New => {
-                        let existing = self.ask_for(step, &there).await?;
-                        wait = if existing { Duration::ZERO } else { wait };
-                    }
-                    Standing::Anew(request) => {
-                        let more = format!("/retry/{}", self.attempt());
-                        self.asking.retry((&step.id, &more), request.view.id).await.map_err(of(step))?;
-                    }
-                    _ => {}
-                }
+                let soon = match standing {
+                    Standing::New => self.ask_for(step, &there).await?,
+                    Standing::Anew(request) => self.try_again(step, request, &there).await?,
+                    _ => None,
+                };
+                wait = wait.min(soon.unwrap_or(wait));
             }
         }
         Ok(waits(wait))
     }
 
-    fn attempt(&self) -> u32 {
-        self.work.run.request.view.attempt
-    }
-
-    /// What is added to a step's key in this attempt of the parent's.
+    /// What is added to a step's key in this attempt of the parent's, and each time that somebody decides to try it again.
     fn more(&self) -> String {
-        match self.attempt() {
-            1 => String::new(),
-            attempt => format!("/{attempt}"),
+        match (self.work.run.request.view.attempt, self.decided) {
+            (1, 0) => String::new(),
+            (attempt, 0) => format!("/{attempt}"),
+            (attempt, decided) => format!("/{attempt}.{decided}"),
         }
     }
 
@@ -241,17 +235,17 @@ impl<'a> Family<'a> {
     async fn made(&self) -> Result<Vec<StepRequest>, Trouble> {
         let maker = self.work.run.resource.view.created_by.id;
         let mut steps = self.work.portal.store.steps_of(maker).await?;
-        steps.retain(|one| Kind::of(&one.request.view.action) == Kind::Create);
+        steps.retain(|one| is_create(&one.request));
         Ok(steps)
     }
 
     async fn standing(&self, step: &Step, made: &[StepRequest]) -> Result<Standing, Trouble> {
-        let attempt = self.attempt();
-        let asked = self.asking.claimed(&step.id, &self.more()).await?;
-        let retried =
-            attempt > 1 && self.asking.claimed(&step.id, &format!("/retry/{attempt}")).await?.is_some();
-        // What came of it in an earlier attempt is not held against this one.
-        let spoken = attempt == 1 || asked.is_some() || retried;
+        let more = self.more();
+        let asked = self.asking.claimed(&step.id, &more).await?;
+        let is_first = more.is_empty();
+        let retried = !is_first && self.asking.claimed(&step.id, &format!("/retry{more}")).await?.is_some();
+        // What came of it before is not held against this attempt.
+        let spoken = is_first || asked.is_some() || retried;
         let own = made.iter().rev().find(|one| one.step == step.id).map(|one| one.request.clone());
         let request = match asked.flatten() {
             // It was there already, made by somebody else.
@@ -266,9 +260,7 @@ impl<'a> Family<'a> {
             }
             RequestState::Unknown => Standing::Unknown(request),
             RequestState::Succeeded => match self.work.portal.store.life(request.resource).await? {
-                Some(life) if matches!(life.view.state.as_str(), "active" | "creating") => {
-                    Standing::There(Box::new(life))
-                }
+                Some(life) if is_there(&life) => Standing::There(Box::new(life)),
                 _ if spoken => Standing::Failed(format!("what request {id} made was removed meanwhile")),
                 _ => Standing::New,
             },
@@ -282,12 +274,12 @@ impl<'a> Family<'a> {
         })
     }
 
-    /// Asks for a step; whether what it asks for was there already.
+    /// Asks for a step; when to look again, if sooner than one would be told.
     async fn ask_for(
         &mut self,
         step: &Step,
         there: &BTreeMap<&str, &StoredResource>,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<Option<Duration>, Trouble> {
         let variables = self.variables(there, false);
         let wrong = |why| Trouble::Refused(format!("Step {}: {why}", step.id));
         let name = step.name.value(&variables).map_err(wrong)?;
@@ -314,7 +306,25 @@ impl<'a> Family<'a> {
             };
             self.note(&step.id, detail).await?;
         }
-        Ok(asked.existing)
+        Ok(asked.existing.then_some(Duration::ZERO))
+    }
+
+    /// Opens the next attempt of a step's request; when to look again, if sooner than one would be told.
+    async fn try_again(
+        &mut self,
+        step: &Step,
+        request: &StoredRequest,
+        there: &BTreeMap<&str, &StoredResource>,
+    ) -> Result<Option<Duration>, Trouble> {
+        let more = format!("/retry{}", self.more());
+        match self.asking.retry((&step.id, &more), request.view.id).await {
+            Ok(()) => Ok(None),
+            // A person has tried it again in this moment.
+            Err(error) if error.kind == ProblemKind::AlreadyDecided => Ok(Some(NOT_TOLD)),
+            // Somebody else made something there meanwhile. It counts if it is just what the step asks for.
+            Err(error) if error.kind == ProblemKind::NameTaken => self.ask_for(step, there).await,
+            Err(error) => Err(of(step)(error)),
+        }
     }
 
     /// What expressions may read. Secret outputs are among it only where what is read stays secret.
@@ -384,147 +394,61 @@ impl<'a> Family<'a> {
         })
     }
 
-    /// Decides that it comes to nothing, for good: whoever takes the run next takes away what was made, and nothing else.
+    /// Decides that it fails, for good: whoever takes the run next begins nothing, and waits for what is under way.
     async fn give_up(&mut self, why: String) -> Result<Verdict, Trouble> {
         let why = cut(&why);
         self.note("fail", why.clone()).await?;
-        let turned = Some((Intent::Abandon, Some(why)));
+        let turned = Some((Intent::Apply, Some(why)));
         Ok(Verdict::Waits(elsewhere(Duration::ZERO), turned))
     }
 
-    /// Takes away what was made, and ends in `state` once nothing of it is left.
-    async fn leave_nothing(
-        &mut self,
-        state: RequestState,
-        reason: Option<String>,
-    ) -> Result<Verdict, Trouble> {
-        if self.work.is_being_deleted().await? {
-            return Ok(Verdict::Gone(RequestState::Canceled, Some(DELETED.into())));
-        }
-        Ok(match self.remove().await? {
-            Removal::Done => Verdict::Gone(state, reason),
-            Removal::Waiting(wait) => waits(wait),
-            Removal::Again(why) => Verdict::LookAgain(why),
-            Removal::Stuck(why) => Verdict::Unknown(format!("What was made could not be removed: {why}")),
-        })
-    }
-
-    /// Removes what a create made, for the delete of the whole.
-    async fn tear_down(&mut self) -> Result<Verdict, Trouble> {
-        if !self.work.run.touched {
-            match self.work.mark("destroy").await? {
-                Held::Yes(Intent::Cancel) => return Ok(Verdict::Gone(RequestState::Canceled, None)),
-                Held::Yes(_) => {}
-                Held::Lost => return Ok(Verdict::Stopped),
+    /// Fails once nothing that the steps asked for is under way. What they made stays, and the reason says so.
+    async fn fail(&mut self, why: &str, made: &[StepRequest]) -> Result<Verdict, Trouble> {
+        let mut waiting = false;
+        for StepRequest { step, request } in made.iter().filter(|one| !one.request.view.state.is_final()) {
+            waiting = true;
+            if request.view.state == RequestState::Unknown {
+                self.note_unknown(step, request).await?;
             }
         }
-        Ok(match self.remove().await? {
-            Removal::Done => Verdict::There(Object::new()),
-            Removal::Waiting(wait) => waits(wait),
-            Removal::Again(why) => Verdict::LookAgain(why),
-            Removal::Stuck(why) => Verdict::Gone(RequestState::Failed, Some(why)),
-        })
-    }
-
-    /// Stops what is under way, then removes what was made: one after the other, the last first.
-    async fn remove(&mut self) -> Result<Removal, Trouble> {
-        let made = self.made().await?;
-        let mut wait = None;
-        for StepRequest { step, request } in &made {
-            match request.view.state {
-                RequestState::PendingApproval | RequestState::Queued | RequestState::Running => {
-                    let is_own = request.view.parent_id == Some(self.work.run.request.view.id);
-                    let soon = if is_own { TOLD } else { NOT_TOLD };
-                    wait = Some(wait.map_or(soon, |wait: Duration| wait.min(soon)));
-                    match self.asking.cancel(step, request).await {
-                        // It came to its end in this moment.
-                        Err(error) if error.kind == ProblemKind::AlreadyDecided => wait = Some(NOT_TOLD),
-                        asked => asked?,
-                    }
-                    self.note(step, format!("request {} is asked to stop", request.view.id)).await?;
-                }
-                RequestState::Unknown => {
-                    wait = wait.or(Some(NOT_TOLD));
-                    let id = request.view.id;
-                    self.note(step, format!("nobody can tell what became of request {id}; decide there"))
-                        .await?;
-                }
-                _ => {}
-            }
+        if waiting {
+            let detail = "no other step is begun; what is under way comes to its own end first";
+            self.note("fail", detail.into()).await?;
+            return Ok(waits(TOLD));
         }
-        if let Some(wait) = wait {
-            return Ok(Removal::Waiting(wait));
-        }
-        let mut removing = self.work.portal.store.steps_of(self.work.run.request.view.id).await?;
-        removing.retain(|one| one.request.view.action == action::DELETE);
-        for StepRequest { step, request } in made.iter().rev() {
+        let mut staying = Vec::new();
+        for StepRequest { step, request } in self.with_what_failed_ones_left(made.to_vec()).await? {
             if request.view.state != RequestState::Succeeded {
                 continue;
             }
-            let life = self.work.portal.store.life(request.resource).await?;
-            let Some(life) = life.filter(|life| life.view.state != "gone") else { continue };
-            return self.remove_one(step, &life, &removing).await;
+            let Some(life) = self.work.portal.store.life(request.resource).await?.filter(is_there) else {
+                continue;
+            };
+            let what = format!("{} {}", life.view.resource_type, life.view.name);
+            self.note(&step, format!("{what} stays, made by request {}", request.view.id)).await?;
+            staying.push(what);
         }
-        Ok(Removal::Done)
+        if staying.is_empty() {
+            return Ok(Verdict::Left(why.to_owned()));
+        }
+        let shortened: String = why.chars().take(MOST_TOLD).collect();
+        let shortened = if shortened.len() < why.len() { format!("{shortened}…") } else { shortened };
+        let named = staying.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
+        let more = match staying.len().saturating_sub(MOST_NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Ok(Verdict::Left(format!(
+            "{} What the other steps made stays, each a resource of its own: {named}{more}. \
+             Try again goes on from there.",
+            sentence(&shortened)
+        )))
     }
 
-    async fn remove_one(
-        &mut self,
-        step: &str,
-        life: &StoredResource,
-        removing: &[StepRequest],
-    ) -> Result<Removal, Trouble> {
-        let ours: Vec<&StoredRequest> = removing
-            .iter()
-            .map(|one| &one.request)
-            .filter(|request| request.resource == life.view.id)
-            .collect();
-        // Whatever came of it before, it is tried once more each time that the whole is.
-        let may_ask_again = self.work.run.tries == 0;
-        match ours.last() {
-            Some(request) if !request.view.state.is_final() => {
-                let id = request.view.id;
-                if request.view.state == RequestState::Unknown {
-                    self.note(step, format!("nobody can tell what became of request {id}; decide there"))
-                        .await?;
-                }
-                return Ok(Removal::Waiting(TOLD));
-            }
-            Some(request) if request.view.state == RequestState::Failed => {
-                let id = request.view.id;
-                let why = request.view.reason.as_deref().unwrap_or("no reason was given");
-                let why = format!("Step {step}: request {id} failed: {why}");
-                if !may_ask_again {
-                    return Ok(Removal::Stuck(why));
-                }
-                let more = format!("/delete/{}/retry/{}", life.view.id, request.view.attempt);
-                self.asking.retry((step, &more), id).await?;
-                return Ok(Removal::Again(why));
-            }
-            Some(request) if !may_ask_again => {
-                return Ok(Removal::Stuck(format!("Step {step}: request {} was canceled", request.view.id)));
-            }
-            _ => {}
-        }
-        if life.view.state == "deleting" {
-            return Ok(Removal::Waiting(NOT_TOLD));
-        }
-        let more = format!("/delete/{}/{}", life.view.id, ours.len());
-        match self.asking.delete((step, &more), life).await {
-            Ok(asked) => {
-                if let Some(id) = asked.request_id {
-                    self.note(step, format!("removed by request {id}")).await?;
-                }
-                Ok(Removal::Waiting(if asked.existing { NOT_TOLD } else { TOLD }))
-            }
-            // It went in this moment.
-            Err(error) if error.kind == ProblemKind::NotFound => Ok(Removal::Waiting(Duration::ZERO)),
-            Err(error) => match Trouble::from(error) {
-                Trouble::Refused(why) => Ok(Removal::Stuck(format!("Step {step}: {why}"))),
-                Trouble::Again(why) => Ok(Removal::Again(format!("Step {step}: {why}"))),
-                trouble => Err(trouble),
-            },
-        }
+    /// Says that somebody has to decide about the request of a step.
+    async fn note_unknown(&mut self, step: &str, request: &StoredRequest) -> Result<(), Trouble> {
+        let id = request.view.id;
+        self.note(step, format!("nobody can tell what became of request {id}; decide there")).await
     }
 
     /// Writes into the history, once.
@@ -536,6 +460,21 @@ impl<'a> Family<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether what a step made can be used.
+fn is_there(life: &StoredResource) -> bool {
+    matches!(life.view.state.as_str(), "active" | "creating")
+}
+
+fn is_create(request: &StoredRequest) -> bool {
+    Kind::of(&request.view.action) == Kind::Create
+}
+
+/// The same with a stop at its end.
+fn sentence(why: &str) -> String {
+    let ends = why.ends_with(['.', '!', '?', '…']);
+    if ends { why.to_owned() } else { format!("{why}.") }
 }
 
 /// Says which step it was that met trouble.

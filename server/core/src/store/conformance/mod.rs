@@ -348,6 +348,7 @@ promises! {
     success_shows_outputs_and_keeps_secrets_sealed
     canceling_before_the_start_ends_it_at_once
     canceling_a_started_run_tells_its_worker
+    a_failure_that_leaves_something_does_not_outrun_a_stop
     a_retry_opens_the_next_attempt_and_reserves_the_name_again
     an_unknown_outcome_is_resolved_once
     earlier_holds_never_fit_a_run_that_was_queued_again

@@ -87,6 +87,7 @@ pub(super) async fn success_shows_outputs_and_keeps_secrets_sealed(bench: Bench)
         secrets: Some(b"sealed".to_vec()),
         scrubbed: vec!["hunter\"2".into()],
         expiry: None,
+        leaves: false,
     };
     let log = vec![EventEntry::Log { line: "made with hunter\"2".into() }];
     bench.store.note(run.hold(), log, false, bench.now()).await.unwrap();
@@ -151,6 +152,28 @@ pub(super) async fn canceling_a_started_run_tells_its_worker(bench: Bench) {
     let late = bench.store.submit(late).await.unwrap();
     assert!(matches!(late, Submitted::Undecidable(RequestState::Succeeded)));
     assert!(bench.claim("c2").await.is_none());
+}
+
+pub(super) async fn a_failure_that_leaves_something_does_not_outrun_a_stop(bench: Bench) {
+    let failed = Ending::without_outputs(RequestState::Failed, Some("a step failed".into()));
+    let leaving = Ending { leaves: true, ..failed };
+    let id = bench.created("k", "one").await;
+    let run = bench.taken("w", bench.now()).await;
+    bench.store.submit(bench.decision(scope("c"), Operation::Cancel, Effect::Cancel(id))).await.unwrap();
+    let held = bench.store.end_run(run.hold(), leaving.clone(), bench.now()).await.unwrap();
+    assert_eq!(held, Held::Yes(Intent::Cancel));
+    assert_eq!(bench.state(id).await, RequestState::Running, "until what is left is taken away");
+    let undoing = bench.taken("w", bench.now()).await;
+    assert_eq!(undoing.intent, Intent::Cancel);
+    bench.ended(undoing.hold(), RequestState::Canceled, bench.now()).await;
+    assert_eq!(bench.state(id).await, RequestState::Canceled);
+
+    // Where nobody stopped it, it is at its end, and its name is free.
+    let id = bench.created("k2", "one").await;
+    let run = bench.taken("w", bench.now()).await;
+    bench.store.end_run(run.hold(), leaving, bench.now()).await.unwrap();
+    assert_eq!(bench.state(id).await, RequestState::Failed);
+    bench.created("k3", "one").await;
 }
 
 pub(super) async fn what_was_begun_is_taken_before_what_was_not(bench: Bench) {

@@ -302,8 +302,8 @@ pub(super) async fn end(
     // What is done at the moment of its resource's deletion is done; the teardown takes it with all the rest.
     let deleted = kind != Kind::Delete && life.view.state == lives::DELETING;
     let can_be_undone = matches!(kind, Kind::Create | Kind::Update) && !deleted;
-    if canceled && can_be_undone && ending.state == RequestState::Succeeded {
-        // Somebody was told that it is being stopped, just before it was done. Its next hold undoes it.
+    if canceled && can_be_undone && (ending.state == RequestState::Succeeded || ending.leaves) {
+        // Somebody was told that it is being stopped, just before its end. Its next hold undoes what was done of it.
         return release(connection, hold, now).await.map(|()| still);
     }
     if ending.state != RequestState::Succeeded && is_woken(connection, hold.request).await? {

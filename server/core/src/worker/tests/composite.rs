@@ -1,4 +1,6 @@
-//! What is made of steps: each is a request of its own, nothing is doubled, and what comes to nothing leaves nothing.
+//! What is made of steps: each is a request of its own, nothing is doubled, and what is stopped or removed leaves nothing.
+
+mod failing;
 
 use crate::{
     provisioner::fake::{Behaviour, Fake},
@@ -91,42 +93,6 @@ async fn a_parent_that_waits_holds_no_worker_and_is_woken_by_its_step() {
 }
 
 #[tokio::test]
-async fn a_step_that_fails_leaves_nothing_and_its_parent_says_why() {
-    let (house, fake) = at_work().await;
-    fake.behave("one", Behaviour::FailHalfWay("no room".into()));
-    let id = house.pair("one").await;
-    let view = house.ended_as(id, Failed).await;
-    let machine = house.step(id, "machine").await;
-    let reason = view.reason.unwrap();
-    assert!(
-        reason.contains("machine") && reason.contains("no room") && reason.contains(&machine.to_string())
-    );
-    assert_eq!(fake.things(), 0, "{:?}", house.history(id).await);
-    for (kind, name) in [("pair", "one"), ("vm", "one"), ("disk", "one-disk"), ("disk", "one-log")] {
-        assert!(house.at(kind, name).await.is_none(), "{kind}/{name} is free");
-    }
-    let family = house.family(id).await;
-    assert!(family.contains(&"disk delete succeeded".to_owned()), "{family:?}");
-}
-
-#[tokio::test]
-async fn the_next_attempt_retries_what_failed_and_makes_again_what_was_removed() {
-    let (house, fake) = at_work().await;
-    fake.behave("one", Behaviour::Fail("no room".into()));
-    let id = house.pair("one").await;
-    house.ended_as(id, Failed).await;
-    let machine = house.step(id, "machine").await;
-    fake.behave("one", Behaviour::Succeed);
-    house.retry(id).await.unwrap();
-    let view = house.ended_as(id, Succeeded).await;
-    assert_eq!((view.attempt, fake.things()), (2, 3));
-    assert_eq!(house.step(id, "machine").await, machine, "its request goes on");
-    assert_eq!((house.view(machine).await.attempt, fake.applied(machine)), (2, 1));
-    let disks = house.family(id).await.iter().filter(|one| one.starts_with("disk create")).count();
-    assert_eq!(disks, 2);
-}
-
-#[tokio::test]
 async fn a_parent_that_is_canceled_stops_its_steps_and_leaves_nothing() {
     let (house, fake) = with_one_worker().await;
     fake.behave("one", Behaviour::Hang);
@@ -176,18 +142,6 @@ async fn a_delete_meets_a_create_under_way_and_leaves_nothing() {
     house.ended_as(id, Canceled).await;
     assert_eq!(fake.things(), 0);
     assert!(house.at("pair", "one").await.is_none() && house.at("vm", "one").await.is_none());
-}
-
-#[tokio::test]
-async fn a_step_whose_name_is_taken_fails_the_parent_and_leaves_the_other_alone() {
-    let (house, fake) = at_work().await;
-    let other = house.create("one").await;
-    house.ended_as(other, Succeeded).await;
-    let id = house.pair("one").await;
-    let reason = house.ended_as(id, Failed).await.reason.unwrap();
-    assert!(reason.contains("machine") && reason.contains("vm one exists"), "{reason}");
-    assert_eq!(fake.things(), 1);
-    assert!(house.at("vm", "one").await.is_some() && house.at("pair", "one").await.is_none());
 }
 
 #[tokio::test]
