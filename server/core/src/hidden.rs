@@ -160,11 +160,20 @@ fn gather(value: &Value, texts: &mut Vec<String>) {
     }
 }
 
-/// A text without the secrets in it.
+/// A text without the secrets in it. Where it was cut short, which `…` at its end says, that may have been amid a secret.
 pub(crate) fn veiled(text: String, secrets: &[String]) -> String {
-    secrets.iter().fold(text, |text, secret| {
+    let text = secrets.iter().fold(text, |text, secret| {
         if text.contains(secret.as_str()) { text.replace(secret.as_str(), "***") } else { text }
-    })
+    });
+    let Some(kept) = text.strip_suffix('…') else { return text };
+    let begun = |secret: &String| {
+        let ends = |end: &usize| secret.get(..*end).is_some_and(|begin| kept.ends_with(begin));
+        (1..secret.len()).rev().find(ends)
+    };
+    match secrets.iter().filter_map(begun).max() {
+        Some(begun) => format!("{}***…", kept.get(..kept.len() - begun).unwrap_or_default()),
+        None => text,
+    }
 }
 
 #[cfg(test)]
@@ -226,5 +235,21 @@ mod tests {
             "line one, then line two: 12345678 abc say \"hi\" now {\"x\":\"say \\\"hi\\\" now\"}".to_owned();
         assert_eq!(veiled(said, &hidden.texts()), "***, then ***: *** abc *** {\"x\":\"***\"}");
         assert!(!format!("{hidden:?}").contains("line"));
+    }
+
+    #[test]
+    fn a_secret_that_a_text_was_cut_amid_shows_no_beginning() {
+        let secrets = ["canary-4711".to_owned(), "can-opener".to_owned(), "éclair".to_owned()];
+        for (text, shown) in [
+            ("with canary-47…", "with ***…"),
+            ("with can…", "with ***…"),
+            ("with c…", "with ***…"),
+            ("with é…", "with ***…"),
+            ("with canary-4711…", "with ***…"),
+            ("canary-4711 with …", "*** with …"),
+            ("with canary", "with canary"),
+        ] {
+            assert_eq!(veiled(text.to_owned(), &secrets), shown, "{text}");
+        }
     }
 }

@@ -48,6 +48,8 @@ destroy)
     rm -f "$place" ;;
 apply)
     echo "connects with $KEYTURN_PARAM_PASSWORD" >&2
+    # So long that its end is cut off, amid the password.
+    echo "$(printf '%4086s' | tr ' ' x)$KEYTURN_PARAM_PASSWORD" >&2
     if [ "$KEYTURN_PARAM_NOTE" = fail ] && [ "$KEYTURN_UNDO" != true ]; then
         echo "the password $KEYTURN_PARAM_PASSWORD is refused" >&2
         exit 1
@@ -199,7 +201,7 @@ async fn nothing_holds_a_secret(home: Home) {
     let [failed, turned] = changed(&world, &mut answers).await;
     shown(&world, &[&id, &failed, &turned], &mut answers).await;
     for answer in &answers {
-        for secret in [CANARY, OTHER, "Kestrel-0815"] {
+        for secret in [CANARY, OTHER, "Kestrel-0815", "xcan", "xkest"] {
             assert!(!answer.text().contains(secret), "{}", answer.text());
         }
     }
@@ -213,7 +215,8 @@ async fn nothing_holds_a_secret(home: Home) {
     .await;
     let (all, log) = (dump(&world).await, world.server.log());
     assert!(holds(&all, "secret:"), "the dump shows what is kept");
-    for secret in [CANARY, OTHER, "Kestrel-0815"] {
+    assert!(holds(&all, "xx***…"), "and a line that was cut amid a secret");
+    for secret in [CANARY, OTHER, "Kestrel-0815", "xcan", "xkest"] {
         assert!(!holds(&all, secret), "{secret} is in the database");
         assert!(!log.contains(secret), "{secret} is in the log");
     }

@@ -20,6 +20,7 @@ use domain::{
     view::{EventEntry, Object},
 };
 use std::{
+    collections::BTreeSet,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -184,7 +185,10 @@ impl Attempt<'_> {
             }
             None => Object::new(),
         };
-        Ok(Some((*progress, self.secrets.veil_outputs(said, &self.offering.secret_outputs))))
+        let none = BTreeSet::new();
+        // What failed has no outputs, but a reason.
+        let sealed = if *progress == Progress::Succeeded { &self.offering.secret_outputs } else { &none };
+        Ok(Some((*progress, self.secrets.veil_outputs(said, sealed))))
     }
 
     /// The note that is not kept yet, sealed.

@@ -306,7 +306,8 @@ impl Http {
             Some(other) => other.to_string(),
             None => return Ok(format!("the service refused it with {}", known.status())),
         };
-        Ok(known.secrets.masked(text.chars().take(LONGEST_REASON).collect()))
+        // Cut last, so that no secret is cut before it is looked for.
+        Ok(cut(known.secrets.masked(text)))
     }
 
     /// Outputs out of an answer; what it does not hold is left out.
@@ -337,6 +338,14 @@ impl Values {
         {
             self.known.insert(name.to_owned(), value);
         }
+    }
+}
+
+/// A text that is no longer than a reason, with a sign where it was.
+fn cut(text: String) -> String {
+    match text.char_indices().nth(LONGEST_REASON) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
     }
 }
 

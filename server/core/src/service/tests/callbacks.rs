@@ -30,7 +30,7 @@ use std::{
 
 const LONG: Duration = Duration::from_hours(1);
 
-fn begun_elsewhere() -> Outcome {
+pub(super) fn begun_elsewhere() -> Outcome {
     let what = "a service works on it".to_owned();
     Outcome::InProgress(Elsewhere { what, look_again: LONG, patience: Some(LONG * 2) })
 }
@@ -102,7 +102,12 @@ fn callback_id(begun: &Begun) -> String {
     begun.callback.strip_prefix("http://portal.test/api/v1/callbacks/").unwrap().to_owned()
 }
 
-async fn report(portal: &Portal, begun: &Begun, event: &str, body: &Value) -> Result<(HeardView, bool)> {
+pub(super) async fn report(
+    portal: &Portal,
+    begun: &Begun,
+    event: &str,
+    body: &Value,
+) -> Result<(HeardView, bool)> {
     let delivery = delivery(&begun.secret, event, portal.now(), body.to_string().as_bytes());
     portal.callback(&callback_id(begun), delivery).await
 }

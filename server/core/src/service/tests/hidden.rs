@@ -1,5 +1,6 @@
 //! Secret parameters (`writeOnly`): the provisioner is told them, and nobody else ever is.
 
+use super::callbacks::{begun_elsewhere, report};
 use crate::{
     Answered,
     clock::SystemIds,
@@ -7,7 +8,7 @@ use crate::{
     provisioner::{Context, Job, Observation, Outcome, Provisioner, fake::Fake},
     service::Arrival,
     store::{ListScope, RequestList},
-    testing::{House, Plan, composite::made_of, eventually, key, schema, standing, target},
+    testing::{House, Plan, Scripted, composite::made_of, eventually, key, schema, standing, target},
 };
 use async_trait::async_trait;
 use domain::{
@@ -96,7 +97,11 @@ impl Provisioner for Tattler {
 }
 
 fn plan(tattler: &Tattler) -> Plan {
-    Plan::of(tattler.clone()).offering(|vm| {
+    with_secrets(Plan::of(tattler.clone()))
+}
+
+fn with_secrets(plan: Plan) -> Plan {
+    plan.offering(|vm| {
         vm.schema = schema(&json!({
             "type": "object",
             "properties": {
@@ -166,6 +171,59 @@ async fn a_secret_reaches_the_provisioner_and_nothing_that_is_kept_or_shown() {
     }
     house.has_no_trace_of(SECRET);
     assert!(!String::from_utf8_lossy(&house.disk()).contains("canary-4711"));
+}
+
+#[tokio::test]
+async fn nobody_finds_a_request_by_what_stands_for_its_secret() {
+    let mut house = House::build(plan(&Tattler::default())).await;
+    let first = house.send("a", &vm("one", SECRET)).await.unwrap();
+    let mark = shown(&first).parameters["password"].as_str().unwrap().to_owned();
+    for is_indexed in [false, true] {
+        if is_indexed {
+            house.work();
+            house.ended_as(first.request_id.unwrap(), Succeeded).await;
+            while house.store.index_words(1000).await.unwrap() > 0 {}
+        }
+        let mut totals = Vec::new();
+        for asked in [
+            format!("filters[parameters][EQUALS][password]={mark}"),
+            format!("q={mark}"),
+            "filters[parameters][EQUALS][size]=small".to_owned(),
+        ] {
+            let search = Search::read_query(&asked).unwrap();
+            totals.push(
+                house.store.requests(RequestList { search, scope: ListScope::All }).await.unwrap().total,
+            );
+        }
+        assert_eq!(totals, [0, 0, 1], "indexed: {is_indexed}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_reported_from_elsewhere_shows_no_secret_not_even_where_the_offering_is_unknown() {
+    let script = Scripted::default().away().applying([begun_elsewhere()]);
+    let plan = with_secrets(Plan { workers: 1, ..Plan::of(script.clone()) });
+    let house = House::at_work(plan.offering(|vm| vm.secret_outputs = ["error".to_owned()].into())).await;
+    let id = house.send("k", &vm("one", SECRET)).await.unwrap().request_id.unwrap();
+    eventually(async || (house.steps(id, "wait").await > 0).then_some(())).await;
+    let begun = script.begun().unwrap();
+    let says = |sequence: i64, what: &str| {
+        json!({ "state": "progress", "sequence": sequence, "progress": format!("{what} {SECRET}"),
+            "log": [format!("{what} with {SECRET}")] })
+    };
+    report(&house.portal, &begun, "first", &says(1, "begins")).await.unwrap();
+    let without = house.beside(|plan| plan.offerings.clear()).await;
+    report(&without.portal, &begun, "second", &says(2, "goes on")).await.unwrap();
+    let failed = json!({ "state": "failed", "sequence": 3, "error": format!("refused {SECRET}") });
+    report(&house.portal, &begun, "third", &failed).await.unwrap();
+    let view = house.ended_as(id, Failed).await;
+    assert!(view.reason.as_ref().is_some_and(|why| why.contains("refused ***")), "{view:?}");
+    let told = format!("{view:?} {:?}", house.history(id).await);
+    for part in ["begins ***", "begins with ***", "goes on ***", "goes on with ***"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!told.contains(SECRET), "{told}");
+    house.has_no_trace_of(SECRET);
 }
 
 #[tokio::test]
