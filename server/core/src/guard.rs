@@ -109,17 +109,23 @@ pub(crate) fn replay(
 
 /// Hands a submission to the store and waits for it, within bounds.
 ///
-/// Where it was not decided, it is told why: another with its key is being decided still, or it is something else.
+/// Past them it is withdrawn: nothing of it was done and nothing will be. If it is being written at that moment, its
+/// outcome is not known yet, and that is told. Where it was not decided, it is told why: another with its key is being
+/// decided still, or it is something else.
 pub(crate) async fn submit(store: &dyn Store, submission: Submission, wait: Duration) -> Result<Submitted> {
-    let scope = submission.arrived.scope.clone();
+    let (scope, turn) = (submission.arrived.scope.clone(), submission.turn.clone());
+    let unknown = || Error::new(ProblemKind::KeyInUse, ProblemKind::KeyInUse.help()).after(SOON);
     let error = match timeout(wait, store.submit(submission)).await {
         Ok(Err(error @ StoreError::Contended(_))) => error.into(),
+        // The connection broke while the database was asked to keep it.
+        Ok(Err(StoreError::Unavailable(_))) if !turn.withdraw() => return Err(unknown()),
         Ok(submitted) => return Ok(submitted?),
+        Err(_) if !turn.withdraw() => return Err(unknown()),
         Err(_) => Error::new(ProblemKind::Contended, ProblemKind::Contended.help()).after(SOON),
     };
     let in_use = timeout(SOON, store.key_in_use(&scope)).await;
     if matches!(in_use, Ok(Ok(true))) {
-        return Err(Error::new(ProblemKind::KeyInUse, ProblemKind::KeyInUse.help()).after(SOON));
+        return Err(unknown());
     }
     match timeout(SOON, store.claimed(&scope)).await {
         Ok(Ok(Some((claim, _)))) => Ok(Submitted::Repeat(Box::new(claim))),

@@ -15,7 +15,7 @@ use crate::{
     hidden::Hidden,
     store::{
         Arrived, Claim, Delta, Effect, Meaning, NewChange, Plan, Planned, StoredRequest, StoredResource,
-        Submission, Submitted,
+        Submission, Submitted, Turn,
     },
 };
 use bytes::Bytes;
@@ -282,8 +282,13 @@ impl Inner {
             plan,
         };
         let scope = arrived.scope.clone();
-        let submission =
-            Submission { meaning, arrived, command: Some(command), effect: Effect::Change(Box::new(change)) };
+        let submission = Submission {
+            meaning,
+            arrived,
+            command: Some(command),
+            effect: Effect::Change(Box::new(change)),
+            turn: Turn::default(),
+        };
         match guard::submit(self.store.as_ref(), submission, self.settings.guard.wait).await? {
             Submitted::Repeat(_) => {
                 *waited = true;

@@ -7,7 +7,8 @@ use super::{Inner, create::Sent as Create, lineage::Lineage};
 use crate::{
     Answered, Caller, Credential, Error, Result, guard,
     store::{
-        Arrived, Effect, Hold, NewChange, Plan, Scope, StepRequest, StoredRequest, StoredResource, Submission,
+        Arrived, Effect, Hold, NewChange, Plan, Scope, StepRequest, StoredRequest, StoredResource,
+        Submission, Turn,
     },
 };
 use domain::{
@@ -148,7 +149,8 @@ impl Asking<'_> {
         let hashed = json!({ "operation": operation.as_str(), "target": target, "body": {} });
         let meaning = guard::meaning(&self.portal.keys, &command, &hashed);
         let effect = self.held(effect);
-        let submission = Submission { arrived, meaning, command: Some(command.clone()), effect };
+        let submission =
+            Submission { arrived, meaning, command: Some(command.clone()), effect, turn: Turn::default() };
         self.portal.guarded(submission, &command, &hashed, || Ok(())).await.map(drop)
     }
 
@@ -189,7 +191,8 @@ impl Asking<'_> {
         let hashed = json!({ "operation": "delete", "target": id, "parent": parent.id });
         let meaning = guard::meaning(&self.portal.keys, &command, &hashed);
         let effect = self.held(Effect::Change(Box::new(change)));
-        let submission = Submission { arrived, meaning, command: Some(command.clone()), effect };
+        let submission =
+            Submission { arrived, meaning, command: Some(command.clone()), effect, turn: Turn::default() };
         self.portal.guarded(submission, &command, &hashed, || Ok(())).await
     }
 }

@@ -5,7 +5,9 @@ use crate::{
     Answer, AnswerKind, Answered, Caller, Error, Result,
     catalog::{Offering, ParameterSchema},
     guard,
-    store::{Arrived, Claim, Confirmation, Effect, Hold, SecondLook, StoredRequest, Submission, Submitted},
+    store::{
+        Arrived, Claim, Confirmation, Effect, Hold, SecondLook, StoredRequest, Submission, Submitted, Turn,
+    },
 };
 use bytes::Bytes;
 use domain::{
@@ -350,6 +352,7 @@ impl Inner {
                 Some(hold) => Effect::Step(hold, Box::new(effect)),
                 None => effect,
             },
+            turn: Turn::default(),
         };
         match guard::submit(self.store.as_ref(), submission, self.settings.guard.wait).await? {
             Submitted::Repeat(_) => Ok(None),

@@ -4,7 +4,7 @@
 use super::{Arrival, Inner};
 use crate::{
     Answer, Answered, Caller, Error, Result, guard,
-    store::{Effect, Submission},
+    store::{Effect, Submission, Turn},
 };
 use domain::{
     command::{Command, Operation},
@@ -89,7 +89,8 @@ impl Inner {
             }
         };
         let meaning = guard::meaning(&self.keys, &command, &hashed);
-        let submission = Submission { arrived, meaning, command: Some(command.clone()), effect };
+        let submission =
+            Submission { arrived, meaning, command: Some(command.clone()), effect, turn: Turn::default() };
         self.guarded(submission, &command, &hashed, may).await
     }
 }

@@ -21,6 +21,7 @@ mod run;
 mod search;
 mod second_look;
 pub mod sqlite;
+mod turn;
 pub mod views;
 
 pub use change::{Delta, NewChange, Plan, Planned};
@@ -32,6 +33,7 @@ pub use hooks::{Delivery, HookEffect, HookSeal, Hooks, MOST_HOOKS, SealedSecret,
 pub use run::{Ending, Held, Hold, Intent, Run};
 pub use search::{ListScope, RequestList, Searching};
 pub use second_look::{Confirmation, SecondLook};
+pub use turn::Turn;
 
 use crate::{answer::Answer, caller::Caller, keys};
 use async_trait::async_trait;
@@ -181,6 +183,8 @@ pub struct Submission {
     pub command: Option<Command>,
     /// What it changes.
     pub effect: Effect,
+    /// By which it is called back, as long as it is not being written for good.
+    pub turn: Turn,
 }
 
 /// What a submission changes, in the transaction that claims its key.
@@ -377,9 +381,10 @@ pub trait Store:
 
     /// The claim of a key within its full scope, with the request that it is bound to as it stands now.
     async fn claimed(&self, scope: &Scope) -> StoreResult<Option<(Claim, Option<StoredRequest>)>>;
-    /// Claims the key and makes the change in one transaction, or does nothing. Answers after the commit.
+    /// Claims the key and makes the change in one transaction, or does nothing. Answers after the commit. Of what was
+    /// withdrawn before the store began to write it for good, nothing is done.
     async fn submit(&self, submission: Submission) -> StoreResult<Submitted>;
-    /// Whether another submission with this key is being decided at this moment, on whichever server.
+    /// Whether a submission with this key that was not withdrawn is being decided at this moment, on whichever server.
     async fn key_in_use(&self, scope: &Scope) -> StoreResult<bool>;
     /// Writes arrivals down that changed nothing (repeats and refusals); past 1,000 a key they are only counted.
     async fn record(&self, arrivals: Vec<Arrived>) -> StoreResult<()>;

@@ -41,7 +41,8 @@ impl Ground {
         options.connect().await.unwrap()
     }
 
-    async fn server(&self) -> sqlx::PgConnection {
+    /// A connection to the database beside the portal's own.
+    pub(crate) async fn server(&self) -> sqlx::PgConnection {
         let Self::Postgres(address) = self else { panic!("this house stands on SQLite") };
         let options: sqlx::postgres::PgConnectOptions = address.parse().unwrap();
         options.connect().await.unwrap()

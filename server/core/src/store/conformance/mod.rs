@@ -26,7 +26,7 @@ mod views;
 
 use super::{
     Arrived, Claim, Effect, Ending, Held, Hold, Intent, ListScope, Made, Meaning, NewPrincipal, RequestList,
-    Run, Scope, Store, StoredRequest, Submission, Submitted, postgres::Postgres, sqlite::Sqlite,
+    Run, Scope, Store, StoredRequest, Submission, Submitted, Turn, postgres::Postgres, sqlite::Sqlite,
 };
 use crate::answer::{Answer, AnswerKind};
 use domain::{
@@ -197,6 +197,7 @@ impl Bench {
                 second_look: None,
                 hidden: None,
             },
+            turn: Turn::default(),
         }
     }
 
@@ -206,6 +207,7 @@ impl Bench {
             meaning: meaning(9),
             command: Some(Command::on(operation, "target".into(), Object::new())),
             effect,
+            turn: Turn::default(),
         }
     }
 

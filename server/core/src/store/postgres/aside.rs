@@ -4,8 +4,8 @@
 //! tried again and again, each time without waiting long, as long as somebody waits for the answer: how long that is, the
 //! guard decides.
 
-use super::{Connection, Lent, PIECE, again, dialect, no_answer, pause, sql::submit, stopped};
-use crate::store::{Scope, StoreError, StoreResult, Submission, Submitted};
+use super::{Connection, Lent, PIECE, again, commit, dialect, no_answer, pause, sql::submit, stopped};
+use crate::store::{Scope, StoreError, StoreResult, Submission, Submitted, Turn, turn::UnderWay};
 use sqlx::{Connection as _, PgPool};
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -19,7 +19,31 @@ use tokio::{
 /// A create whose sender waits for the answer.
 pub(super) struct Waiting {
     pub(super) submission: Submission,
-    pub(super) reply: oneshot::Sender<StoreResult<Submitted>>,
+    pub(super) reply: Reply,
+}
+
+/// Where the answer goes. As long as it is there, its submission is on its way.
+pub(super) struct Reply {
+    sender: oneshot::Sender<StoreResult<Submitted>>,
+    under_way: UnderWay,
+}
+
+impl Reply {
+    pub(super) fn new(under_way: UnderWay) -> (Self, oneshot::Receiver<StoreResult<Submitted>>) {
+        let (sender, answer) = oneshot::channel();
+        (Self { sender, under_way }, answer)
+    }
+
+    /// Who asked may be gone; what was decided stands all the same.
+    pub(super) fn send(self, outcome: StoreResult<Submitted>) {
+        drop(self.under_way);
+        let _ = self.sender.send(outcome);
+    }
+
+    /// Whether nobody waits any more.
+    pub(super) fn is_closed(&self) -> bool {
+        self.sender.is_closed() || self.under_way.turn.is_withdrawn()
+    }
 }
 
 /// The places.
@@ -109,7 +133,8 @@ impl Aside {
         let decided = timeout(PIECE, async {
             let mut transaction = connection.begin().await?;
             let decided = submit::create(&mut transaction, submissions).await?;
-            transaction.commit().await?;
+            let turns: Vec<&Turn> = submissions.iter().map(|one| &one.turn).collect();
+            commit(transaction, &turns).await?;
             Ok(decided)
         })
         .await;
@@ -128,13 +153,16 @@ impl Aside {
         let connection = lent.connection()?;
         let tried = timeout(PIECE, async {
             let mut transaction = connection.begin().await?;
-            let in_use = if dialect::lock_if_free(&mut transaction, &submit::key(scope)).await? {
+            let in_use = if !dialect::lock_if_free(&mut transaction, &submit::key(scope)).await? {
+                Ok(true)
+            } else if contended(&take_part(&mut transaction).await) {
+                // Whoever keeps everybody out of the table lets nobody claim this key either.
+                Ok(false)
+            } else {
                 match try_claim(&mut transaction, scope).await {
                     Err(StoreError::Contended(_)) => Ok(true),
                     tried => tried.map(|()| false),
                 }
-            } else {
-                Ok(true)
             };
             transaction.rollback().await?;
             in_use
@@ -146,19 +174,18 @@ impl Aside {
     async fn tell(
         &self,
         submissions: Vec<Submission>,
-        replies: Vec<oneshot::Sender<StoreResult<Submitted>>>,
+        replies: Vec<Reply>,
         outcome: StoreResult<Vec<Submitted>>,
     ) {
         match outcome {
             Ok(decided) => {
                 for (reply, outcome) in replies.into_iter().zip(decided) {
-                    // Who asked may be gone; what was decided stands all the same.
-                    let _ = reply.send(Ok(outcome));
+                    reply.send(Ok(outcome));
                 }
             }
             Err(error) if submissions.len() == 1 || matches!(error, StoreError::Contended(_)) => {
                 for reply in replies {
-                    let _ = reply.send(Err(error.clone()));
+                    reply.send(Err(error.clone()));
                 }
             }
             // It may be the fault of one of them; the others are not to suffer for it.
@@ -170,12 +197,17 @@ impl Aside {
                     } else {
                         Err(no_answer())
                     };
-                    let _ =
-                        reply.send(alone.and_then(|decided| decided.into_iter().next().ok_or_else(stopped)));
+                    reply.send(alone.and_then(|decided| decided.into_iter().next().ok_or_else(stopped)));
                 }
             }
         }
     }
+}
+
+/// Joins those who may change claims.
+async fn take_part(connection: &mut Connection) -> StoreResult<()> {
+    sqlx::query("LOCK TABLE claim IN ROW EXCLUSIVE MODE").execute(connection).await?;
+    Ok(())
 }
 
 /// Claims a key for nothing, in a transaction that is taken back. Where it is claimed already, nothing is met.

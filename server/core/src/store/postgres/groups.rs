@@ -6,16 +6,16 @@
 
 use super::{
     Connection, PIECE, TRUSTED, TURN,
-    aside::{Aside, Waiting},
-    no_answer,
+    aside::{Aside, Reply, Waiting},
+    commit, no_answer,
     sql::submit,
     stopped,
 };
-use crate::store::{StoreError, StoreResult, Submission, Submitted};
+use crate::store::{StoreError, StoreResult, Submission, Submitted, Turn};
 use sqlx::{ConnectOptions, Connection as _, postgres::PgConnectOptions};
 use std::sync::Arc;
 use tokio::{
-    sync::{Mutex, mpsc, oneshot},
+    sync::{Mutex, mpsc},
     time::{Instant, timeout},
 };
 
@@ -48,13 +48,11 @@ impl Groups {
     }
 
     /// Has a create decided; refused at once when the queue is full.
-    pub(super) async fn submit(&self, submission: Submission) -> StoreResult<Submitted> {
-        let (reply, answer) = oneshot::channel();
+    pub(super) fn submit(&self, submission: Submission, reply: Reply) -> StoreResult<()> {
         self.0.try_send(Waiting { submission, reply }).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => StoreError::Busy,
             mpsc::error::TrySendError::Closed(_) => stopped(),
-        })?;
-        answer.await.unwrap_or_else(|_| Err(stopped()))
+        })
     }
 }
 
@@ -72,6 +70,8 @@ impl Grouping {
         while waiting.lock().await.recv_many(&mut group, GROUP).await > 0 {
             // What is under a key that somebody sits on waits there.
             group = self.aside.join(group);
+            // Nobody waits for what was withdrawn, and it costs nothing.
+            group.retain(|one| !one.submission.turn.is_withdrawn());
             let (submissions, replies): (Vec<_>, Vec<_>) =
                 group.drain(..).map(|one| (one.submission, one.reply)).unzip();
             if submissions.is_empty() {
@@ -80,8 +80,7 @@ impl Grouping {
             match self.attempt(&submissions, "BEGIN").await {
                 Ok(decided) => {
                     for (reply, outcome) in replies.into_iter().zip(decided) {
-                        // Who asked may be gone; what was decided stands all the same.
-                        let _ = reply.send(Ok(outcome));
+                        reply.send(Ok(outcome));
                     }
                 }
                 Err(error) => {
@@ -102,12 +101,15 @@ impl Grouping {
         {
             // There is nobody else that it could be the fault of.
             for one in members {
-                let _ = one.reply.send(Err(error.clone()));
+                one.reply.send(Err(error.clone()));
             }
             return;
         }
         let begun = Instant::now();
         for one in members {
+            if one.submission.turn.is_withdrawn() {
+                continue;
+            }
             // One before it may have been set aside under the same key.
             let Some(one) = self.aside.join(vec![one]).pop() else { continue };
             let outcome = if begun.elapsed() < PIECE {
@@ -124,7 +126,7 @@ impl Grouping {
                 }
                 Err(error) => Err(error),
             };
-            let _ = one.reply.send(outcome);
+            one.reply.send(outcome);
         }
     }
 
@@ -137,7 +139,8 @@ impl Grouping {
         let decided = timeout(PIECE, async {
             let mut transaction = connection.begin_with(begin).await?;
             let decided = submit::create(&mut transaction, submissions).await?;
-            transaction.commit().await?;
+            let turns: Vec<&Turn> = submissions.iter().map(|one| &one.turn).collect();
+            commit(transaction, &turns).await?;
             Ok(decided)
         })
         .await

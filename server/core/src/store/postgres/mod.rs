@@ -13,24 +13,25 @@ mod news;
 mod sql;
 pub(in crate::store) mod words;
 
-use super::{Effect, Scope, StoreError, StoreResult, Submission, Submitted, changes::Changes};
+use super::{
+    Effect, Scope, StoreError, StoreResult, Submission, Submitted, Turn,
+    changes::Changes,
+    turn::{self, Keys},
+};
 use crate::clock::{Ids, SystemIds};
-use aside::Aside;
+use aside::{Aside, Reply};
 use dialect::Connection;
 use domain::id::RequestId;
 use groups::Groups;
 use news::News;
 use sql::{Work, decide, looks::Looks};
 use sqlx::{
-    ConnectOptions, Connection as _, PgPool,
+    ConnectOptions, Connection as _, PgPool, Transaction,
     pool::PoolConnection,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};
-use tokio::{
-    sync::oneshot,
-    time::{Instant, timeout},
-};
+use tokio::time::{Instant, timeout};
 
 /// How many connections one server has for everything but creates and news.
 const CONNECTIONS: u32 = 16;
@@ -66,6 +67,8 @@ pub struct Postgres {
     looks: Looks,
     groups: Groups,
     aside: Aside,
+    /// The submissions on their way through this server.
+    keys: Arc<Keys>,
     changes: Arc<Changes>,
     news: News,
 }
@@ -104,6 +107,25 @@ fn bounded(options: PgConnectOptions, statement: Duration, lock: Duration) -> Pg
 
 fn no_answer() -> StoreError {
     StoreError::Unavailable("the database does not answer".into())
+}
+
+/// What is told of a transaction that was taken back since somebody withdrew what he sent. The others' is tried again.
+fn withdrawn() -> StoreError {
+    StoreError::Contended("it was withdrawn before it was kept".into())
+}
+
+/// Commits, unless one of those whose submission it is withdrew it. From here on the outcome is not known until PostgreSQL
+/// tells.
+async fn commit(transaction: Transaction<'_, sqlx::Postgres>, turns: &[&Turn]) -> StoreResult<()> {
+    if !turn::begin_all(turns) {
+        transaction.rollback().await?;
+        return Err(withdrawn());
+    }
+    let committed = transaction.commit().await.map_err(StoreError::from);
+    if matches!(committed, Err(StoreError::Contended(_))) {
+        turns.iter().for_each(|turn| turn.put_back());
+    }
+    committed
 }
 
 fn stopped() -> StoreError {
@@ -212,7 +234,7 @@ impl Postgres {
             |lock: Duration| options.clone().options([("lock_timeout", lock.as_millis().to_string())]);
         let aside = Aside::new(self::pool(ASIDE_CONNECTIONS, waiting(ASIDE_LOCK)));
         let groups = Groups::start(&waiting(GROUPS_LOCK), &aside);
-        Ok(Self { readers, looks, groups, aside, changes, news })
+        Ok(Self { readers, looks, groups, aside, keys: Arc::default(), changes, news })
     }
 
     /// Reads.
@@ -236,10 +258,26 @@ impl Postgres {
         A: Send + Sync + 'static,
         T: Send + 'static,
     {
+        self.write_unless_withdrawn(given, work, &[]).await
+    }
+
+    async fn write_unless_withdrawn<A, T>(
+        &self,
+        given: A,
+        work: Work<A, T>,
+        turns: &[&Turn],
+    ) -> StoreResult<T>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+    {
         let begun = Instant::now();
         let mut tries = 0;
         loop {
-            let written = self.write_once(&given, work).await;
+            if turns.iter().any(|turn| turn.is_withdrawn()) {
+                return Err(withdrawn());
+            }
+            let written = self.write_once(&given, work, turns).await;
             if !again(&written, tries, begun) {
                 return written;
             }
@@ -248,13 +286,18 @@ impl Postgres {
         }
     }
 
-    async fn write_once<A: Send + Sync, T>(&self, given: &A, work: Work<A, T>) -> StoreResult<T> {
+    async fn write_once<A: Send + Sync, T>(
+        &self,
+        given: &A,
+        work: Work<A, T>,
+        turns: &[&Turn],
+    ) -> StoreResult<T> {
         let mut lent = Lent::of(&self.readers.0).await?;
         let connection = lent.connection()?;
         let written = timeout(PIECE, async {
             let mut transaction = connection.begin().await?;
             let result = work(given, &mut transaction).await?;
-            transaction.commit().await?;
+            commit(transaction, turns).await?;
             Ok(result)
         })
         .await;
@@ -263,10 +306,11 @@ impl Postgres {
 
     /// Has a submission decided.
     async fn decide(&self, submission: Submission) -> StoreResult<Submitted> {
+        let (reply, answer) = Reply::new(self.keys.enter(&submission));
         if matches!(submission.effect, Effect::Create { .. }) {
-            return self.groups.submit(submission).await;
+            self.groups.submit(submission, reply)?;
+            return answer.await.unwrap_or_else(|_| Err(stopped()));
         }
-        let (reply, answer) = oneshot::channel();
         let store = self.clone();
         // Of its own, so that who asked may go away without stopping it half-way.
         tokio::spawn(async move {
@@ -274,7 +318,11 @@ impl Postgres {
             let decided = loop {
                 let given = submission.clone();
                 let decided = store
-                    .write(given, |submission, connection| Box::pin(decide::one(connection, submission)))
+                    .write_unless_withdrawn(
+                        given,
+                        |submission, connection| Box::pin(decide::one(connection, submission)),
+                        &[&submission.turn],
+                    )
                     .await;
                 // Whoever comes with a key that is being decided about waits for that, as long as anybody waits for the
                 // answer.
@@ -284,15 +332,20 @@ impl Postgres {
                 pause(tries).await;
                 tries += 1;
             };
-            // Who asked may be gone; what was decided stands all the same.
-            let _ = reply.send(decided);
+            reply.send(decided);
         });
         answer.await.unwrap_or_else(|_| Err(stopped()))
     }
 
-    /// Whether a key is being decided about in a transaction that is open.
+    /// Whether a key is being decided about: on this server, or anywhere in a transaction that is open.
     async fn key_in_use(&self, scope: &Scope) -> StoreResult<bool> {
-        self.aside.key_in_use(scope).await
+        match self.keys.under_way(scope) {
+            Some(in_use) => {
+                // The transaction of one that was withdrawn may be open still, but nothing will come of it.
+                Ok(in_use)
+            }
+            None => self.aside.key_in_use(scope).await,
+        }
     }
 
     /// Where one hears of changes.

@@ -124,10 +124,10 @@ impl Sqlite {
         self.writer.submit(submission).await
     }
 
-    /// Whether another submission with this key is on its way through the writer, besides the one that is asked for.
+    /// Whether a submission with this key is on its way through the writer.
     #[expect(clippy::unused_async, reason = "PostgreSQL has to look")]
     async fn key_in_use(&self, scope: &Scope) -> StoreResult<bool> {
-        Ok(self.writer.under_way(scope) > 1)
+        Ok(self.writer.under_way(scope))
     }
 
     /// Where one hears of changes.

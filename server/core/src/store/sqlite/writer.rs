@@ -4,16 +4,15 @@
 //! optimisation and never changes what a submission means.
 
 use super::{
-    Connection, Scope, StoreError, StoreResult, Submission, Submitted, group,
+    Connection, StoreError, StoreResult, Submission, Submitted, group,
     sql::{Running, Work},
 };
-use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
-use std::{
-    collections::HashMap,
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+use crate::store::{
+    Scope,
+    turn::{Keys, UnderWay},
 };
+use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
+use std::{fmt, sync::Arc, time::Duration};
 use tokio::sync::{mpsc, oneshot};
 
 /// How many pieces of work may wait. A submission beyond that is refused before it is taken in.
@@ -26,39 +25,6 @@ const GROUP: usize = 128;
 pub(super) struct Writer {
     queue: mpsc::Sender<Job>,
     keys: Arc<Keys>,
-}
-
-/// How many submissions with each key are on their way, whether or not anybody waits for them still.
-#[derive(Default)]
-struct Keys(Mutex<HashMap<Scope, usize>>);
-
-impl Keys {
-    fn counts(&self) -> MutexGuard<'_, HashMap<Scope, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn enter(self: &Arc<Self>, scope: &Scope) -> UnderWay {
-        *self.counts().entry(scope.clone()).or_default() += 1;
-        UnderWay { keys: Arc::clone(self), scope: scope.clone() }
-    }
-}
-
-/// One submission is on its way; when this is dropped it is no more.
-struct UnderWay {
-    keys: Arc<Keys>,
-    scope: Scope,
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        let mut counts = self.keys.counts();
-        if let Some(count) = counts.get_mut(&self.scope) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&self.scope);
-            }
-        }
-    }
 }
 
 impl fmt::Debug for Writer {
@@ -116,15 +82,15 @@ impl Writer {
         Self { queue, keys: Arc::default() }
     }
 
-    /// How many submissions with this key are on their way.
-    pub(super) fn under_way(&self, scope: &Scope) -> usize {
-        self.keys.counts().get(scope).copied().unwrap_or_default()
+    /// Whether a submission with this key is on its way.
+    pub(super) fn under_way(&self, scope: &Scope) -> bool {
+        self.keys.under_way(scope) == Some(true)
     }
 
     /// Has a submission decided; refused at once when the queue is full.
     pub(super) async fn submit(&self, submission: Submission) -> StoreResult<Submitted> {
         let (reply, answer) = oneshot::channel();
-        let under_way = self.keys.enter(&submission.arrived.scope);
+        let under_way = self.keys.enter(&submission);
         self.queue.try_send(Job::Submit(Box::new(submission), reply, under_way)).map_err(
             |error| match error {
                 mpsc::error::TrySendError::Full(_) => StoreError::Busy,
@@ -151,6 +117,11 @@ async fn run(options: SqliteConnectOptions, connection: Connection, mut jobs: mp
     let mut open = Some(connection);
     let mut group = Vec::with_capacity(GROUP);
     while jobs.recv_many(&mut group, GROUP).await > 0 {
+        // Nobody waits for what was withdrawn, and it costs nothing.
+        group.retain(|job| !job.is_withdrawn());
+        if group.is_empty() {
+            continue;
+        }
         if open.is_none() {
             open = options
                 .connect()
@@ -177,6 +148,10 @@ async fn run(options: SqliteConnectOptions, connection: Connection, mut jobs: mp
 }
 
 impl Job {
+    fn is_withdrawn(&self) -> bool {
+        matches!(self, Self::Submit(submission, ..) if submission.turn.is_withdrawn())
+    }
+
     fn fail(self, error: &StoreError) {
         match self {
             Self::Submit(_, reply, _) => drop(reply.send(Err(again(error)))),
@@ -188,7 +163,7 @@ impl Job {
 /// Does a group in one transaction and answers everyone; the error is that of the whole group.
 async fn commit(connection: &mut Connection, group: Vec<Job>) -> StoreResult<()> {
     let mut submissions = Vec::new();
-    let mut submitters = Vec::new();
+    let mut submitters: Vec<(_, UnderWay)> = Vec::new();
     let mut pieces = Vec::new();
     for job in group {
         match job {
@@ -201,6 +176,9 @@ async fn commit(connection: &mut Connection, group: Vec<Job>) -> StoreResult<()>
     }
     let decided = async {
         let mut transaction = Pieces::in_transaction(connection).await?;
+        // Until here it may have waited long for another process; from here on it is quick.
+        submissions.retain(|one: &Submission| one.turn.begin());
+        submitters.retain(|(_, under_way)| !under_way.turn.is_withdrawn());
         let decided = group::group(&mut transaction, submissions).await?;
         for (piece, fate) in &mut pieces {
             *fate = piece.run(transaction.begin().await?).await;
@@ -219,7 +197,8 @@ async fn commit(connection: &mut Connection, group: Vec<Job>) -> StoreResult<()>
             Ok(())
         }
         Err(error) => {
-            for (reply, _) in submitters {
+            for (reply, under_way) in submitters {
+                under_way.turn.put_back();
                 let _ = reply.send(Err(again(&error)));
             }
             for (piece, _) in pieces {
