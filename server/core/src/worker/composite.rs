@@ -319,8 +319,15 @@ impl<'a> Family<'a> {
         let more = format!("/retry{}", self.more());
         match self.asking.retry((&step.id, &more), request.view.id).await {
             Ok(()) => Ok(None),
-            // A person has tried it again in this moment.
-            Err(error) if error.kind == ProblemKind::AlreadyDecided => Ok(Some(NOT_TOLD)),
+            Err(error) if error.kind == ProblemKind::AlreadyDecided => {
+                let now = self.work.portal.store.request(request.view.id).await?;
+                if now.is_some_and(|now| now.view.state == RequestState::Failed) {
+                    // Its secret parameters are not kept any more, but the parent may still have them.
+                    return self.ask_for(step, there).await;
+                }
+                // A person has tried it again in this moment.
+                Ok(Some(NOT_TOLD))
+            }
             // Somebody else made something there meanwhile. It counts if it is just what the step asks for.
             Err(error) if error.kind == ProblemKind::NameTaken => self.ask_for(step, there).await,
             Err(error) => Err(of(step)(error)),

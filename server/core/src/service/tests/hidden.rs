@@ -453,10 +453,9 @@ async fn a_dry_run_shows_no_secret_and_stores_nothing() {
     assert_eq!(now, settings);
 }
 
-#[tokio::test]
-async fn a_part_is_handed_its_secret_and_shows_it_as_little() {
-    let tattler = Tattler::default();
-    let mut plan = plan(&tattler);
+/// An offering whose one step takes its secret.
+fn with_part(tattler: &Tattler) -> Plan {
+    let mut plan = plan(tattler);
     let mut both = made_of(
         "both",
         r#"
@@ -468,7 +467,32 @@ steps:
     );
     both.schema = Arc::clone(&plan.offerings[0].schema);
     plan.offerings.push(both);
-    let house = House::at_work(plan).await;
+    plan
+}
+
+#[tokio::test]
+async fn a_part_that_failed_too_long_ago_to_be_tried_again_is_asked_for_anew() {
+    let tattler = Tattler::default();
+    let house = House::at_work(with_part(&tattler)).await;
+    tattler.fails(1);
+    let body = json!({ "offering": "both", "name": "one", "parameters": { "password": SECRET } });
+    let id = house.send("k", &body).await.unwrap().request_id.unwrap();
+    house.ended_as(id, Failed).await;
+    let first = house.step(id, "machine").await;
+    // Its end came so much earlier than the parent's that only what it was told is forgotten.
+    let forgotten = sqlx::query("UPDATE request SET hidden = NULL WHERE id = $1").bind(first.0);
+    let done = forgotten.execute(&mut house.database().await).await.unwrap();
+    assert_eq!(done.rows_affected(), 1);
+    house.retry(id).await.unwrap();
+    house.ended_as(id, Succeeded).await;
+    assert_eq!(tattler.password(), SECRET);
+    assert_eq!(house.view(first).await.state, Failed);
+}
+
+#[tokio::test]
+async fn a_part_is_handed_its_secret_and_shows_it_as_little() {
+    let tattler = Tattler::default();
+    let house = House::at_work(with_part(&tattler)).await;
     let body = json!({ "offering": "both", "name": "one", "parameters": { "password": SECRET } });
     let planned = house
         .portal
