@@ -21,7 +21,7 @@ parameters:
   additionalProperties: false
   properties:
     note: { type: string, title: Note }
-    password: { type: string, title: Password, writeOnly: true }
+    password: { type: string, title: Password, format: password }
 provisioner:
   fake: {}
 ";
