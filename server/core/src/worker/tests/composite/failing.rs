@@ -154,6 +154,21 @@ async fn what_a_person_removed_since_is_made_anew_once() {
 }
 
 #[tokio::test]
+async fn what_a_person_changed_since_is_adopted_as_it_is() {
+    let (house, fake) = at_work().await;
+    fake.behave("one-log", Behaviour::Fail("no room".into()));
+    let id = house.pair("one").await;
+    house.ended_as(id, Failed).await;
+    let change = house.updated("one", &json!({ "note": "by hand" })).await;
+    house.ended_as(change, Succeeded).await;
+    fake.behave("one-log", Behaviour::Succeed);
+    house.retry(id).await.unwrap();
+    house.ended_as(id, Succeeded).await;
+    assert_eq!(made_by(&house, &fake, id).await, once(&["disk", "log", "machine"]));
+    assert_eq!(house.at("vm", "one").await.unwrap().view.parameters["note"], "by hand");
+}
+
+#[tokio::test]
 async fn a_cancellation_removes_what_was_made_in_every_attempt() {
     let (house, fake) = at_work().await;
     let (id, _) = failed_pair(&house, &fake, "one").await;
