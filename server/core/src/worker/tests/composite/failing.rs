@@ -156,8 +156,10 @@ async fn what_a_person_removed_since_is_made_anew_once() {
 #[tokio::test]
 async fn what_a_person_changed_since_is_adopted_as_it_is() {
     let (house, fake) = at_work().await;
-    fake.behave("one-log", Behaviour::Fail("no room".into()));
+    fake.behave("one-log", Behaviour::Wait);
     let id = house.pair("one").await;
+    house.step_reaches(id, "machine", Succeeded).await;
+    fake.behave("one-log", Behaviour::Fail("no room".into()));
     house.ended_as(id, Failed).await;
     let change = house.updated("one", &json!({ "note": "by hand" })).await;
     house.ended_as(change, Succeeded).await;
@@ -400,17 +402,20 @@ async fn a_server_killed_at_any_point_fails_alike_and_its_retry_doubles_no_step(
         let Some(back) = Arc::into_inner(shared) else { panic!("nobody else has it") };
         house = back;
         house.work();
+        let mut made_in_all = 0;
         for id in &ids {
             let view = house.ended_as(*id, if retried { Succeeded } else { Failed }).await;
             assert!(retried || view.reason.unwrap().contains("stays"));
             let made = made_by(&house, &fake, *id).await;
-            assert_eq!(made.len(), 3, "{made:?} {:?}", house.family(*id).await);
+            // A step that was not asked for yet when another failed is asked for by the retry.
+            assert!(made.len() == 3 || !retried, "{made:?} {:?}", house.family(*id).await);
             for (step, times) in made {
                 let expected = usize::from(retried || step != "machine");
                 assert_eq!(times, expected, "{step}");
+                made_in_all += times;
             }
         }
-        assert_eq!(fake.things(), if retried { 9 } else { 6 });
+        assert_eq!(fake.things(), made_in_all);
         tokio::time::timeout(SOON, house.shut_down()).await.unwrap();
         if !retried {
             for (name, id) in names.iter().zip(&ids) {
