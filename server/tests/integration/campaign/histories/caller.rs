@@ -210,10 +210,9 @@ impl Caller {
             "failed" => Some(Ask::Retry { request }),
             "unknown" => {
                 // To say that it is done is right only where it is.
-                let is_done = seen["parameters"]["behaviour"] == "observe-unknown";
-                let among: &[&str] =
-                    if is_done { &["retry", "abandon", "adopt"] } else { &["retry", "abandon"] };
-                Some(Ask::Resolve { request, resolution: chosen(among, pick)?.to_owned() })
+                let was_done = seen["parameters"]["behaviour"] == "observe-unknown";
+                let resolution = chosen(&resolutions(&request, was_done), pick)?.to_owned();
+                Some(Ask::Resolve { request, resolution })
             }
             _ => None,
         }
@@ -303,6 +302,15 @@ impl Caller {
     }
 }
 
+/// What may be said of a request that nobody can tell of, and of which it is known whether it had its effect.
+///
+/// This follows from its ID alone and never from how it was seen to stand: between the look and the decision somebody else
+/// may decide. One that is ever abandoned has no effect any more, so that to adopt it would be a lie.
+fn resolutions(request: &str, was_done: bool) -> [&'static str; 2] {
+    let is_kept = request.bytes().map(u64::from).sum::<u64>() % 2 == 0;
+    if was_done && is_kept { ["retry", "adopt"] } else { ["retry", "abandon"] }
+}
+
 fn name_of(ask: &Ask) -> Option<&str> {
     match ask {
         Ask::Create { name, .. }
@@ -375,5 +383,20 @@ pub(super) fn resource(shown: &Value) -> Resource {
         deleting: shown["state"] == "deleting",
         parameters: shown["parameters"].as_object().unwrap().clone(),
         made_by: text(&shown["created_by"]["id"]),
+    }
+}
+
+#[test]
+fn what_is_ever_abandoned_is_never_adopted() {
+    let ids = ["01990a5d-ac96-774b-8cce-000000000000", "01990a5d-ac96-774b-8cce-000000000001"];
+    let mut seen = ids.map(|id| resolutions(id, true).map(str::to_owned)).concat();
+    seen.sort_unstable();
+    assert_eq!(
+        seen,
+        ["abandon", "adopt", "retry", "retry"],
+        "each of the three is somebody's, and no two exclude"
+    );
+    for id in ids {
+        assert_eq!(resolutions(id, false), ["retry", "abandon"]);
     }
 }
