@@ -67,7 +67,21 @@ fn effects(case: &Case<'_>, found: &mut Findings) {
             found.add(Promise::OneEffect, format!("the effect of no request: {effect:?}"));
         }
     }
-    for ((request, attempt, deed), count) in in_attempt.iter().filter(|(_, count)| **count > 1) {
+    for ((request, deed), count) in counts.iter().filter(|((_, deed), _)| *deed == "again") {
+        let words = case
+            .decisions(request)
+            .filter(|call| matches!(&call.ask, Ask::Resolve { resolution, .. } if resolution == "retry"));
+        let words: HashSet<&str> = words.map(|call| call.key.as_str()).collect();
+        if usize::try_from(*count).is_ok_and(|count| count > words.len()) {
+            found.add(
+                Promise::OneEffect,
+                format!("request {request} was asked for {deed} {count} times, at the word of {words:?}"),
+            );
+        }
+    }
+    let once = |(_, _, deed): &(&str, u32, &str)| *deed != "again";
+    for ((request, attempt, deed), count) in in_attempt.iter().filter(|(key, count)| once(key) && **count > 1)
+    {
         found.add(
             Promise::OneEffect,
             format!("{deed} was done {count} times in attempt {attempt} of request {request}"),

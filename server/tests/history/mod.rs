@@ -189,7 +189,7 @@ pub(crate) struct Request {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Effect {
     /// `apply` for something new, `destroy` for its end; `change` for an update or an action, `undo` where one was taken
-    /// back.
+    /// back; `again` where it was asked for once more though it stood, and nothing came of that.
     pub(crate) deed: String,
     /// The request it was done for.
     pub(crate) request: String,
@@ -220,7 +220,8 @@ pub(crate) enum Promise {
     RightEnd,
     /// A name belongs to one living resource.
     OneLife,
-    /// An attempt of a request has at most one effect outside, and one stands if the request succeeded.
+    /// An attempt of a request has at most one effect outside, and one stands if the request succeeded. It is asked for once
+    /// more only by as many words of people as there are.
     OneEffect,
     /// What ended never comes back.
     NoReturn,

@@ -246,6 +246,33 @@ fn decisions_are_carried_out_and_said_to_be() {
 }
 
 #[test]
+fn what_nobody_can_tell_of_is_asked_for_again_only_by_a_persons_word() {
+    let with = |words: usize, times: usize| {
+        let mut history = decided();
+        for word in 0..words {
+            let retry = Ask::Resolve { request: "r12".into(), resolution: "retry".into() };
+            // However often one and the same word is sent, it counts once.
+            for replayed in [false, true] {
+                history.call(&format!("word-{word}"), retry.clone(), told("r12", replayed));
+            }
+        }
+        let destroyed = history.end.ledger.iter().position(|effect| effect.request == "r12").unwrap() + 1;
+        for _ in 0..times {
+            history.effect("again", "r12", "twelve");
+            let again = history.end.ledger.pop().unwrap();
+            history.end.ledger.insert(destroyed, again);
+        }
+        check(&history).into_iter().map(|violation| violation.promise).collect::<Vec<_>>()
+    };
+    for (words, times) in [(0, 0), (1, 0), (1, 1), (3, 2)] {
+        assert_eq!(with(words, times), [], "{words} {times}");
+    }
+    for (words, times) in [(0, 1), (1, 2)] {
+        assert_eq!(with(words, times), [Promise::OneEffect], "{words} {times}");
+    }
+}
+
+#[test]
 fn what_was_done_before_it_could_be_stopped_says_so() {
     let canceled = |reason: Option<&str>| {
         let mut history = changed();

@@ -101,6 +101,23 @@ async fn what_nobody_can_tell_is_for_a_person_to_decide() {
     }
 }
 
+#[tokio::test]
+async fn a_program_that_cannot_be_looked_at_runs_again_at_a_persons_word_and_once() {
+    let world = World::start();
+    let id = world.ann.made(&vm("blind", json!({ "behaviour": "observe-unknown" }))).await;
+    let path = format!("/requests/{id}");
+    for times in 1..=3 {
+        eventually("nobody can tell", async || {
+            (world.ann.get(&path).await.json()["state"] == "unknown").then_some(())
+        })
+        .await;
+        let ledger = std::fs::read_to_string(state_of(&world, "vm").join("ledger")).unwrap();
+        assert_eq!(ledger.lines().count(), times, "{ledger}");
+        let retry = json!({ "resolution": "retry" });
+        world.ann.post(&format!("{path}/resolve"), &fresh("k"), &retry).await.is(202);
+    }
+}
+
 fn state_of(world: &World, offering: &str) -> std::path::PathBuf {
     world.server.home.path().join("data/offerings").join(offering)
 }

@@ -187,6 +187,13 @@ pub enum Outcome {
     Done(Object),
     /// Begun, and it goes on elsewhere. `observe` tells what becomes of it; a `destroy` is asked for once more.
     InProgress(Elsewhere),
+    /// Surely not even begun, as where nobody could be asked to; trying again without a look is safe.
+    NotBegun {
+        /// Why.
+        why: String,
+        /// Whether trying again may help.
+        again: bool,
+    },
     /// Not done; trying again may help.
     Retryable(String),
     /// Not done; trying again will not help.
@@ -211,6 +218,10 @@ pub trait Provisioner: Send + Sync + std::fmt::Debug {
     /// progress; where it cannot be stopped, its end is awaited.
     async fn stop(&self, _: &Job, _: &Context) -> Outcome {
         Outcome::Done(Object::new())
+    }
+    /// What it means that a look at this job finds what was before, in words for the history.
+    fn before(&self, _: &Job) -> &'static str {
+        "it is there, and this is not done"
     }
     /// Whether what it begins may go on elsewhere. Then what it is given tells how the other side reports on it, which is
     /// kept before it is asked to begin.

@@ -456,12 +456,23 @@ pub trait Store:
     async fn take_run(&self, owner: &str, now: Moment, lease: Duration) -> StoreResult<Option<Run>>;
     /// Holds on to a run for another lease.
     async fn renew(&self, hold: Hold, now: Moment, lease: Duration) -> StoreResult<Held>;
-    /// Writes entries into the request's history; with `touched`, also that something outside may be changed from now.
+    /// Writes entries into the request's history; with `touched`, also that something outside may be changed from now, by
+    /// which the word of whoever insisted on that is used up.
     async fn note(
         &self,
         hold: Hold,
         entries: Vec<EventEntry>,
         touched: bool,
+        now: Moment,
+    ) -> StoreResult<Held>;
+    /// Lets a run stand as it did before its recovery point, since nothing was begun after all.
+    async fn take_point_back(&self, hold: Hold, touched: bool, insisted: bool) -> StoreResult<Held>;
+    /// Gives a run back after `wait` that this server does not know how to carry out; another may.
+    async fn pass_on(
+        &self,
+        hold: Hold,
+        wait: Duration,
+        entry: Option<EventEntry>,
         now: Moment,
     ) -> StoreResult<Held>;
     /// Gives a run back, to be taken again after `wait`; `failed_try` counts a try that ended without a result.

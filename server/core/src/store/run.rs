@@ -32,6 +32,11 @@ pub struct Run {
     pub why: Option<String>,
     /// Whether an earlier hold may have begun to change something outside.
     pub touched: bool,
+    /// Whether a person lets it be carried out once more even where nobody can tell what was begun. Their word is used up as
+    /// soon as something is begun by it.
+    pub insisted: bool,
+    /// For how long the servers that took it have not known its offering.
+    pub lacked: Option<Duration>,
     /// For how long it has been waiting for work that goes on elsewhere; nothing before the first wait.
     pub waited: Option<Duration>,
     /// The life of the resource that it is about.

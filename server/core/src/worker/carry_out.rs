@@ -3,6 +3,7 @@
 use super::{
     change::DELETED,
     composite::Family,
+    doubt::without_offering,
     elsewhere::{Away, Turned, towards},
     hidden::{Said, Secrets},
     lease::Lease,
@@ -47,6 +48,8 @@ pub(super) enum Verdict {
     Again(String),
     /// Look again after a back-off, if the limit allows; else nobody can tell.
     LookAgain(String),
+    /// It was never carried out; whether trying again may help.
+    NotBegun(String, bool),
     /// Nobody can tell.
     Unknown(String),
     /// It goes on elsewhere; what the next hold is to do instead of what was meant.
@@ -73,9 +76,7 @@ pub(super) async fn carry_out(portal: Arc<Inner>, run: Run, taken: Instant, shut
             }
         }
     } else {
-        let reason = "The offering is missing from the catalog, so nobody can look at what was begun.";
-        let ending = Ending::without_outputs(RequestState::Unknown, Some(reason.into()));
-        portal.store.end_run(hold, ending, portal.clock.now()).await
+        without_offering(&portal, &run).await
     };
     match written {
         Ok(Held::Yes(_)) => {}
@@ -113,7 +114,11 @@ impl Attempt<'_> {
         };
         let open = matches!(
             verdict,
-            Verdict::Again(_) | Verdict::LookAgain(_) | Verdict::Unknown(_) | Verdict::Waits(_, None)
+            Verdict::Again(_)
+                | Verdict::LookAgain(_)
+                | Verdict::NotBegun(..)
+                | Verdict::Unknown(_)
+                | Verdict::Waits(_, None)
         );
         // A report may have overtaken the answer of the call that it is about.
         if open
@@ -178,6 +183,7 @@ impl Attempt<'_> {
     async fn create(&self, intent: Intent) -> Result<Verdict, StoreError> {
         match intent {
             Intent::Apply => self.apply().await,
+            Intent::Cancel if !self.run.touched => Ok(Verdict::Gone(RequestState::Canceled, None)),
             Intent::Cancel => self.undo(RequestState::Canceled, None).await,
             Intent::Abandon => self.undo(RequestState::Failed, Some(self.why())).await,
             Intent::Adopt => Ok(match self.observe().await? {
@@ -207,7 +213,11 @@ impl Attempt<'_> {
                 Observation::InProgress(elsewhere) => return Ok(Verdict::Waits(elsewhere, None)),
                 Observation::CameToNothing(why) => return self.undo(RequestState::Failed, Some(why)).await,
                 Observation::Foreign => return Ok(foreign()),
-                Observation::CannotTell(why) => return Ok(Verdict::LookAgain(why)),
+                Observation::CannotTell(why) => {
+                    if let Some(verdict) = self.blind(why).await? {
+                        return Ok(verdict);
+                    }
+                }
             }
         }
         if self.lease.stop.is_cancelled() {
@@ -223,8 +233,11 @@ impl Attempt<'_> {
         match outcome {
             Outcome::Done(outputs) => Ok(Verdict::There(outputs)),
             Outcome::InProgress(elsewhere) => Ok(Verdict::Waits(elsewhere, None)),
-            Outcome::Retryable(why) => Ok(Verdict::Again(why)),
-            Outcome::Failed(why) => self.undo(RequestState::Failed, Some(why)).await,
+            Outcome::NotBegun { why, again } if self.began_nothing() => Ok(Verdict::NotBegun(why, again)),
+            Outcome::Retryable(why) | Outcome::NotBegun { why, again: true } => Ok(Verdict::Again(why)),
+            Outcome::Failed(why) | Outcome::NotBegun { why, again: false } => {
+                self.undo(RequestState::Failed, Some(why)).await
+            }
             Outcome::Stopped => Ok(Verdict::Stopped),
             Outcome::CannotTell(why) => {
                 self.step("doubt", &why).await?;
@@ -264,11 +277,13 @@ impl Attempt<'_> {
         Ok(match outcome {
             Outcome::Done(_) => Verdict::Gone(state, reason),
             Outcome::InProgress(elsewhere) => Verdict::Waits(elsewhere, turned),
-            Outcome::Retryable(why) => Verdict::LookAgain(why),
-            Outcome::Failed(why) | Outcome::CannotTell(why) => match self.observe().await? {
-                Observation::Absent => Verdict::Gone(state, reason),
-                _ => Verdict::Unknown(format!("What was begun could not be removed: {why}")),
-            },
+            Outcome::Retryable(why) | Outcome::NotBegun { why, again: true } => Verdict::LookAgain(why),
+            Outcome::Failed(why) | Outcome::CannotTell(why) | Outcome::NotBegun { why, again: false } => {
+                match self.observe().await? {
+                    Observation::Absent => Verdict::Gone(state, reason),
+                    _ => Verdict::Unknown(format!("What was begun could not be removed: {why}")),
+                }
+            }
             Outcome::Stopped => Verdict::Stopped,
         })
     }
@@ -283,7 +298,7 @@ impl Attempt<'_> {
             Observation::Ours(_) if self.kind() == Kind::Delete => "it is there".to_owned(),
             Observation::Ours(_) if self.kind() != Kind::Create => "it is there, and this is done".to_owned(),
             Observation::Ours(_) => "it is there, made by this request".to_owned(),
-            Observation::Before(_) => "it is there, and this is not done".to_owned(),
+            Observation::Before(_) => self.offering.provisioner.before(&self.job()).to_owned(),
             Observation::CameToNothing(why) => format!("it came to nothing: {why}"),
             // Said once, by whoever waits for it.
             Observation::InProgress(_) => return Ok(seen),
@@ -455,6 +470,7 @@ impl Attempt<'_> {
                 store.end_run(self.hold(), ending, self.portal.clock.now()).await
             }
             Verdict::LookAgain(why) if self.may_try_again() => self.give_back(&why).await,
+            Verdict::NotBegun(why, again) => self.not_begun(&why, again).await,
             Verdict::Unknown(why) | Verdict::LookAgain(why) => {
                 store
                     .end_run(
@@ -473,7 +489,7 @@ impl Attempt<'_> {
         self.run.tries + 1 < self.offering.max_tries
     }
 
-    async fn give_back(&self, why: &str) -> Result<Held, StoreError> {
+    pub(super) async fn give_back(&self, why: &str) -> Result<Held, StoreError> {
         let wait = self.offering.retry.wait(self.run.tries, self.portal.ids.random());
         let now = self.portal.clock.now();
         let entry = EventEntry::Step {

@@ -75,9 +75,12 @@ impl Attempt<'_> {
         Ok(match outcome {
             Outcome::Done(outputs) => Verdict::There(outputs),
             Outcome::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),
-            Outcome::Retryable(why) => Verdict::Again(why),
+            Outcome::NotBegun { why, again } if self.began_nothing() => Verdict::NotBegun(why, again),
+            Outcome::Retryable(why) | Outcome::NotBegun { why, again: true } => Verdict::Again(why),
             Outcome::Stopped => Verdict::Stopped,
-            Outcome::Failed(why) => self.withdraw(RequestState::Failed, Some(why), true).await?,
+            Outcome::Failed(why) | Outcome::NotBegun { why, again: false } => {
+                self.withdraw(RequestState::Failed, Some(why), true).await?
+            }
             Outcome::CannotTell(why) => {
                 self.step("doubt", &why).await?;
                 self.looked(Some(why)).await?.unwrap_or(Verdict::Stopped)
@@ -113,6 +116,7 @@ impl Attempt<'_> {
             Observation::Before(_) => doubt.map(Verdict::Again),
             Observation::Absent => Some(Verdict::Gone(RequestState::Failed, Some(NOT_THERE.into()))),
             Observation::Foreign => Some(Verdict::Gone(RequestState::Failed, Some(FOREIGN.into()))),
+            Observation::CannotTell(why) if doubt.is_none() => self.blind(why).await?,
             Observation::CannotTell(why) => Some(Verdict::LookAgain(why)),
         })
     }
@@ -158,9 +162,11 @@ impl Attempt<'_> {
         Ok(match self.call_to_the_end_with(&job, undo).await {
             Outcome::Done(_) => Verdict::Gone(state, reason),
             Outcome::InProgress(elsewhere) => Verdict::Waits(elsewhere, turned),
-            Outcome::Retryable(why) => Verdict::LookAgain(why),
+            Outcome::Retryable(why) | Outcome::NotBegun { why, again: true } => Verdict::LookAgain(why),
             Outcome::Stopped => Verdict::Stopped,
-            Outcome::Failed(why) => Verdict::Unknown(format!("{STANDS}: {why}")),
+            Outcome::Failed(why) | Outcome::NotBegun { why, again: false } => {
+                Verdict::Unknown(format!("{STANDS}: {why}"))
+            }
             Outcome::CannotTell(why) => match self.observe().await? {
                 Observation::Before(_) => Verdict::Gone(state, reason),
                 _ => Verdict::Unknown(format!("{STANDS}: {why}")),
@@ -208,7 +214,11 @@ impl Attempt<'_> {
                 Observation::CameToNothing(why) => {
                     return Ok(Verdict::Gone(RequestState::Failed, Some(why)));
                 }
-                Observation::CannotTell(why) => return Ok(Verdict::LookAgain(why)),
+                Observation::CannotTell(why) => {
+                    if let Some(verdict) = self.blind(why).await? {
+                        return Ok(verdict);
+                    }
+                }
             }
         }
         if self.lease.stop.is_cancelled() {
@@ -224,9 +234,10 @@ impl Attempt<'_> {
         Ok(match outcome {
             Outcome::Done(_) => Verdict::There(Object::new()),
             Outcome::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),
-            Outcome::Retryable(why) => Verdict::Again(why),
+            Outcome::NotBegun { why, again } if self.began_nothing() => Verdict::NotBegun(why, again),
+            Outcome::Retryable(why) | Outcome::NotBegun { why, again: true } => Verdict::Again(why),
             Outcome::Stopped => Verdict::Stopped,
-            Outcome::Failed(why) => self.still_there(why).await?,
+            Outcome::Failed(why) | Outcome::NotBegun { why, again: false } => self.still_there(why).await?,
             Outcome::CannotTell(why) => {
                 self.step("doubt", &why).await?;
                 match self.observe().await? {

@@ -83,7 +83,8 @@ impl Attempt<'_> {
         let Some(errand) = self.portal.store.begin_errand(hold, errand, now).await? else {
             return Ok(false);
         };
-        self.know(&errand, errand.id == id)?;
+        // Where no call was carried out, nobody was asked to begin it.
+        self.know(&errand, errand.id == id || !self.run.touched)?;
         Ok(true)
     }
 
@@ -222,7 +223,10 @@ impl Attempt<'_> {
             .await;
         match outcome {
             Outcome::Done(_) | Outcome::InProgress(_) | Outcome::Stopped => {}
-            Outcome::Retryable(why) | Outcome::Failed(why) | Outcome::CannotTell(why) => {
+            Outcome::Retryable(why)
+            | Outcome::NotBegun { why, .. }
+            | Outcome::Failed(why)
+            | Outcome::CannotTell(why) => {
                 self.step("stop", &why).await?;
             }
         }

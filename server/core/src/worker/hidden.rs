@@ -125,6 +125,7 @@ impl Said for Outcome {
             Self::Done(outputs) => Self::Done(secrets.veil_outputs(outputs, sealed)),
             Self::InProgress(elsewhere) => Self::InProgress(elsewhere.veiled(secrets, sealed)),
             Self::Retryable(why) => Self::Retryable(secrets.veil(why)),
+            Self::NotBegun { why, again } => Self::NotBegun { why: secrets.veil(why), again },
             Self::Failed(why) => Self::Failed(secrets.veil(why)),
             Self::CannotTell(why) => Self::CannotTell(secrets.veil(why)),
             Self::Stopped => self,

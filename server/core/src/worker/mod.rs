@@ -7,6 +7,7 @@ mod carry_out;
 mod change;
 mod composite;
 mod deliveries;
+mod doubt;
 mod elsewhere;
 mod expiry;
 mod hidden;

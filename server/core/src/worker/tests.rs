@@ -3,6 +3,7 @@
 mod cancel;
 mod changes;
 mod composite;
+mod doubt;
 mod elsewhere;
 mod endings;
 mod leases;

@@ -353,6 +353,8 @@ promises! {
     a_failure_that_leaves_something_does_not_outrun_a_stop
     a_retry_opens_the_next_attempt_and_reserves_the_name_again
     an_unknown_outcome_is_resolved_once
+    a_persons_word_to_try_again_is_used_up_by_what_is_begun
+    a_run_that_its_holder_does_not_know_is_passed_on
     earlier_holds_never_fit_a_run_that_was_queued_again
     changes_move_the_version_and_are_carried_out_in_order
     a_failed_change_goes_back_and_later_ones_are_worked_out_without_it

@@ -247,6 +247,45 @@ pub(super) async fn an_unknown_outcome_is_resolved_once(bench: Bench) {
     }
 }
 
+pub(super) async fn a_persons_word_to_try_again_is_used_up_by_what_is_begun(bench: Bench) {
+    let id = bench.created("k", "one").await;
+    let run = bench.taken("w", bench.now()).await;
+    assert!(!run.insisted);
+    bench.ended(run.hold(), RequestState::Unknown, bench.now()).await;
+    let effect = Effect::Resolve { request: id, resolution: Resolution::Retry, forced: None };
+    bench.store.submit(bench.decision(scope("r"), Operation::Resolve, effect)).await.unwrap();
+    let now = bench.now();
+    let run = bench.taken("w", now).await;
+    assert!(run.insisted && run.touched);
+    let store = &bench.store;
+    store.give_back(run.hold(), Intent::Apply, Duration::ZERO, false, None, now).await.unwrap();
+    let run = bench.taken("w", now).await;
+    assert!(run.insisted, "given back is not begun");
+    store.note(run.hold(), Vec::new(), true, now).await.unwrap();
+    let later = now.plus(LEASE);
+    let after = bench.taken("w", later).await;
+    assert!(!after.insisted && after.touched, "also where its holder died");
+    // What was not begun after all uses nothing up; but who lost the hold says nothing any more.
+    assert_eq!(store.take_point_back(run.hold(), true, true).await.unwrap(), Held::Lost);
+    store.take_point_back(after.hold(), true, true).await.unwrap();
+    assert!(bench.taken("w", later.plus(LEASE)).await.insisted);
+}
+
+pub(super) async fn a_run_that_its_holder_does_not_know_is_passed_on(bench: Bench) {
+    bench.created("k", "one").await;
+    let now = bench.now();
+    let run = bench.taken("w", now).await;
+    assert_eq!(run.lacked, None);
+    let passed = bench.store.pass_on(run.hold(), Duration::ZERO, None, now).await.unwrap();
+    assert_eq!(passed, Held::Yes(Intent::Apply));
+    assert_eq!(bench.store.pass_on(run.hold(), Duration::ZERO, None, now).await.unwrap(), Held::Lost);
+    let again = bench.taken("w", bench.now()).await;
+    assert!(again.lacked.is_some() && !again.touched && again.tries == 0);
+    bench.store.note(again.hold(), Vec::new(), true, now).await.unwrap();
+    let other = bench.taken("w", bench.now().plus(LEASE)).await;
+    assert_eq!(other.lacked, None, "who begins it knows it");
+}
+
 pub(super) async fn earlier_holds_never_fit_a_run_that_was_queued_again(bench: Bench) {
     let id = bench.created("k", "one").await;
     let now = bench.now();

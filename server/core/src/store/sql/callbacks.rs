@@ -223,7 +223,7 @@ async fn settle(connection: &mut Connection, request: &StoredRequest, report: &R
     }
     // Nobody could tell; now somebody does. A failure leaves the question what stands, which a person answers.
     if report.progress == Progress::Succeeded {
-        decide::queue(connection, id, request.view.attempt, "adopt", report.at).await?;
+        decide::queue(connection, id, request.view.attempt, ("adopt", false), report.at).await?;
         runs::set_state(connection, request, RequestState::Queued, None, report.at).await?;
     }
     Ok(())

@@ -301,6 +301,6 @@ pub(super) async fn retry(
     let delete = (Kind::of(&request.view.action) == Kind::Delete).then_some(request.view.id);
     let desired = desired.unwrap_or_else(|| life.view.parameters.clone());
     move_on(connection, &life, &desired, delete, now).await?;
-    queue(connection, request.view.id, attempt, "apply", now).await?;
+    queue(connection, request.view.id, attempt, ("apply", false), now).await?;
     Ok(Ok(()))
 }

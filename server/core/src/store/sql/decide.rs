@@ -255,7 +255,7 @@ async fn retry(
     .await?;
     let entry = EventEntry::State { state: RequestState::Queued, reason: None };
     runs::append(connection, id, attempt, &[entry], now).await?;
-    queue(connection, id, attempt, "apply", now).await?;
+    queue(connection, id, attempt, ("apply", false), now).await?;
     shown(connection, id, AnswerKind::Accepted, false, "request_retry").await
 }
 
@@ -301,18 +301,19 @@ async fn reserve(
     }))
 }
 
-/// Puts a request that had a run before onto the queue again; what an earlier run did outside is in doubt.
+/// Puts a request that had a run before onto the queue again; what an earlier run did outside is in doubt. With `insisted`,
+/// a person lets it be carried out once more even if that stays so.
 pub(super) async fn queue(
     connection: &mut Connection,
     id: RequestId,
     attempt: u32,
-    intent: &'static str,
+    (intent, insisted): (&'static str, bool),
     now: Moment,
 ) -> StoreResult<()> {
     // The fence begins where no earlier hold of this request can have been.
     let done = sqlx::query(AssertSqlSafe(format!(
-        "INSERT INTO run (request, attempt, due_at, fence, intent, touched)
-         VALUES ($1, $2, {now}, {now}, $4, $5)",
+        "INSERT INTO run (request, attempt, due_at, fence, intent, touched, insisted)
+         VALUES ($1, $2, {now}, {now}, $4, $5, $6)",
         now = clock("$3"),
     )))
     .bind(id.0)
@@ -320,6 +321,7 @@ pub(super) async fn queue(
     .bind(now.millis())
     .bind(intent)
     .bind(true)
+    .bind(insisted)
     .execute(connection)
     .await?;
     exactly_one(&done, "run")
@@ -343,9 +345,9 @@ async fn resolve(
         lives::came_to_nothing(connection, &request, now).await?;
     } else {
         let intent = match resolution {
-            Resolution::Adopt => "adopt",
-            Resolution::Retry => "apply",
-            Resolution::Abandon => "abandon",
+            Resolution::Adopt => ("adopt", false),
+            Resolution::Retry => ("apply", true),
+            Resolution::Abandon => ("abandon", false),
         };
         queue(connection, id, request.view.attempt, intent, now).await?;
         runs::set_state(connection, &request, RequestState::Queued, None, now).await?;

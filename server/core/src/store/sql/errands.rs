@@ -113,7 +113,7 @@ async fn wait(connection: &mut Connection, hold: Hold, waiting: &Waiting, now: M
     let wait = if intent == waiting.meant { waiting.wait } else { Duration::ZERO };
     let done = sqlx::query(AssertSqlSafe(format!(
         "UPDATE run SET owner = NULL, due_at = {now} + CASE WHEN woken THEN 0 ELSE CAST($2 AS BIGINT) END,
-                        waits_since = coalesce(waits_since, {now})
+                        waits_since = coalesce(waits_since, {now}), insisted = FALSE, lacks_since = NULL
           WHERE request = $3",
         now = clock("$1"),
     )))

@@ -63,7 +63,8 @@ pub(super) async fn take(
     let taken = sqlx::query(AssertSqlSafe(format!(
         "UPDATE run SET owner = $1, fence = fence + 1, due_at = {now} + $3, woken = FALSE
           WHERE request = coalesce(({}), ({}))
-      RETURNING request, fence, tries, intent, why, touched, {now} - waits_since AS waited",
+      RETURNING request, fence, tries, intent, why, touched, insisted, {now} - waits_since AS waited,
+                {now} - lacks_since AS lacked",
         first(BEGUN),
         first("true"),
         now = clock("$2"),
@@ -75,7 +76,11 @@ pub(super) async fn take(
     .await?;
     let Some(taken) = taken else { return Ok(None) };
     let id = RequestId(taken.try_get("request")?);
-    let waited: Option<i64> = taken.try_get("waited")?;
+    let span = |column: &str| -> StoreResult<Option<Duration>> {
+        let millis: Option<i64> = taken.try_get(column)?;
+        Ok(millis.map(|millis| Duration::from_millis(millis.max(0).unsigned_abs())))
+    };
+    let (waited, lacked) = (span("waited")?, span("lacked")?);
     let mut request = existing(connection, id).await?;
     if request.view.state != RequestState::Running {
         set_state(connection, &request, RequestState::Running, None, now).await?;
@@ -94,7 +99,9 @@ pub(super) async fn take(
         intent: rows::intent(taken.try_get("intent")?)?,
         why: taken.try_get("why")?,
         touched: taken.try_get("touched")?,
-        waited: waited.map(|millis| Duration::from_millis(millis.max(0).unsigned_abs())),
+        insisted: taken.try_get("insisted")?,
+        lacked,
+        waited,
         resource,
     }))
 }
@@ -238,14 +245,61 @@ pub(super) async fn note(
         return Ok(still);
     }
     if touched {
-        let done = sqlx::query("UPDATE run SET touched = $1 WHERE request = $2")
-            .bind(true)
-            .bind(hold.request.0)
-            .execute(&mut *connection)
-            .await?;
+        let done = sqlx::query(
+            "UPDATE run SET touched = $1, insisted = FALSE, lacks_since = NULL WHERE request = $2",
+        )
+        .bind(true)
+        .bind(hold.request.0)
+        .execute(&mut *connection)
+        .await?;
         exactly_one(&done, "run")?;
     }
     append(connection, hold.request, hold.attempt, entries, now).await?;
+    Ok(still)
+}
+
+/// Takes a recovery point back.
+pub(super) async fn take_point_back(
+    connection: &mut Connection,
+    hold: Hold,
+    (touched, insisted): (bool, bool),
+) -> StoreResult<Held> {
+    let still = check(connection, hold).await?;
+    if still != Held::Lost {
+        let done = sqlx::query("UPDATE run SET touched = $1, insisted = $2 WHERE request = $3")
+            .bind(touched)
+            .bind(insisted)
+            .bind(hold.request.0)
+            .execute(connection)
+            .await?;
+        exactly_one(&done, "run")?;
+    }
+    Ok(still)
+}
+
+/// Gives the run back to whoever knows its offering.
+pub(super) async fn pass_on(
+    connection: &mut Connection,
+    hold: Hold,
+    wait: Duration,
+    entry: Option<&EventEntry>,
+    now: Moment,
+) -> StoreResult<Held> {
+    let still = check(connection, hold).await?;
+    if still != Held::Lost {
+        let done = sqlx::query(AssertSqlSafe(format!(
+            "UPDATE run SET owner = NULL, due_at = {now} + $2, lacks_since = coalesce(lacks_since, {now})
+              WHERE request = $3",
+            now = clock("$1"),
+        )))
+        .bind(now.millis())
+        .bind(millis(wait))
+        .bind(hold.request.0)
+        .execute(&mut *connection)
+        .await?;
+        exactly_one(&done, "run")?;
+        append(connection, hold.request, hold.attempt, entry.cloned().as_slice(), now).await?;
+    }
     Ok(still)
 }
 
@@ -264,7 +318,7 @@ pub(super) async fn give_back(
         let wait = if intent == meant { wait } else { Duration::ZERO };
         let done = sqlx::query(AssertSqlSafe(format!(
             "UPDATE run SET owner = NULL, due_at = {} + CASE WHEN woken THEN 0 ELSE CAST($2 AS BIGINT) END, tries = tries + $3,
-                            waits_since = NULL
+                            waits_since = NULL, lacks_since = NULL
               WHERE request = $4",
             clock("$1"),
         )))

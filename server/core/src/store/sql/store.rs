@@ -272,6 +272,29 @@ impl Store for Database {
         Ok(still)
     }
 
+    async fn take_point_back(&self, hold: Hold, touched: bool, insisted: bool) -> StoreResult<Held> {
+        self.write((hold, (touched, insisted)), |(hold, before), connection| {
+            Box::pin(runs::take_point_back(connection, *hold, *before))
+        })
+        .await
+    }
+
+    async fn pass_on(
+        &self,
+        hold: Hold,
+        wait: Duration,
+        entry: Option<EventEntry>,
+        now: Moment,
+    ) -> StoreResult<Held> {
+        let still = self
+            .write((hold, wait, entry, now), |(hold, wait, entry, now), connection| {
+                Box::pin(runs::pass_on(connection, *hold, *wait, entry.as_ref(), *now))
+            })
+            .await?;
+        self.tell(hold.request);
+        Ok(still)
+    }
+
     async fn end_run(&self, hold: Hold, ending: Ending, now: Moment) -> StoreResult<Held> {
         let still = self
             .write((hold, ending, now), |(hold, ending, now), connection| {

@@ -127,10 +127,14 @@ async fn removing_that_may_help_again_is_tried_again_after_a_wait_and_not_at_onc
 
 #[tokio::test]
 async fn a_request_whose_offering_left_the_catalog_is_unknown_and_can_be_closed() {
-    let (house, fake) = with_fake().await;
+    let (fake, clock) = (Fake::default(), standing());
+    let house = House::build(Plan { clock: clock.clone(), ..Plan::of(fake.clone()) }).await;
     let id = house.create("one").await;
+    super::recovery::die_holding(&house, id, true).await;
     let mut later = house.beside(|plan| plan.offerings.clear()).await;
     later.work();
+    eventually(async || (house.steps(id, "wait").await == 1).then_some(())).await;
+    clock.advance(Duration::from_mins(11));
     let view = later.reaches(id, Unknown).await;
     assert!(view.reason.unwrap().contains("catalog"));
     later.ann.role = domain::role::PortalRole::Admin;

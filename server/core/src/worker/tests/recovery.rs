@@ -17,7 +17,7 @@ use domain::{
 use std::time::Duration;
 
 /// Takes the request's run as a worker that dies at once; with `begun`, after it noted that it would begin.
-async fn die_holding(house: &House, id: RequestId, begun: bool) {
+pub(super) async fn die_holding(house: &House, id: RequestId, begun: bool) {
     let now = house.portal.now();
     // A lease of no length is over at once.
     let run = house.store.take_run("dead", now, Duration::ZERO).await.unwrap().unwrap();
