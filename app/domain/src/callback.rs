@@ -2,8 +2,9 @@
 //!
 //! The rule, in this order: a report of an earlier attempt changes nothing; nor does one with a lower sequence number than
 //! one that counted; nor one after the end that was reported. Of two with the same number the first to arrive counts,
-//! unless only the second brings the end. Nothing changes a request that has ended; a success that comes then is an
-//! orphan, which administrators look at.
+//! unless only the second brings the end. Nothing changes a request that has ended. Where it ended otherwise than as a
+//! success, a success of any of its attempts is an orphan, which administrators look at, however old its number is and
+//! whatever was reported before it; once for each attempt, and not where that attempt's success counted before.
 
 use crate::{id::ErrandId, time::Moment, view::RequestView};
 use serde::{Deserialize, Serialize};
@@ -159,12 +160,19 @@ pub enum Standing {
     Succeeded,
     /// It ended otherwise.
     EndedOtherwise,
+    /// A later attempt ended otherwise.
+    LaterEndedOtherwise,
 }
 
 /// Which of the rules meets a report.
 #[must_use]
 pub fn judge(standing: Standing, before: Option<Before>, sequence: i64, progress: Progress) -> Heard {
-    if standing == Standing::LaterAttempt {
+    let ended_otherwise = matches!(standing, Standing::EndedOtherwise | Standing::LaterEndedOtherwise);
+    let is_new = before.is_none_or(|before| before.progress != Progress::Succeeded);
+    if ended_otherwise && progress == Progress::Succeeded && is_new {
+        return Heard::Orphaned;
+    }
+    if matches!(standing, Standing::LaterAttempt | Standing::LaterEndedOtherwise) {
         return Heard::EarlierAttempt;
     }
     if let Some(before) = before {
@@ -179,9 +187,8 @@ pub fn judge(standing: Standing, before: Option<Before>, sequence: i64, progress
         }
     }
     match standing {
-        Standing::Open | Standing::LaterAttempt => Heard::Applied,
-        Standing::EndedOtherwise if progress == Progress::Succeeded => Heard::Orphaned,
-        Standing::Succeeded | Standing::EndedOtherwise => Heard::Ended,
+        Standing::Open => Heard::Applied,
+        _ => Heard::Ended,
     }
 }
 
@@ -223,7 +230,23 @@ mod tests {
             let orphaned = if progress == Succeeded { Heard::Orphaned } else { Heard::Ended };
             assert_eq!(judge(Standing::EndedOtherwise, Some(heard(0, Running)), 1, progress), orphaned);
         }
-        assert_eq!(judge(Standing::EndedOtherwise, Some(heard(5, Running)), 1, Succeeded), Heard::Older);
+    }
+
+    #[test]
+    fn a_success_on_what_ended_otherwise_is_an_orphan_however_late_it_is_and_once() {
+        for (standing, otherwise) in
+            [(Standing::EndedOtherwise, Heard::Older), (Standing::LaterEndedOtherwise, Heard::EarlierAttempt)]
+        {
+            for before in [None, Some(heard(5, Running)), Some(heard(5, Failed))] {
+                for sequence in [1, 5, 9] {
+                    assert_eq!(judge(standing, before, sequence, Succeeded), Heard::Orphaned, "{before:?}");
+                }
+            }
+            // What was flagged already, and what counted and was taken back.
+            assert_eq!(judge(standing, Some(heard(5, Succeeded)), 1, Succeeded), otherwise);
+            assert_eq!(judge(standing, Some(heard(5, Running)), 1, Failed), otherwise);
+        }
+        assert_eq!(judge(Standing::LaterAttempt, None, 1, Succeeded), Heard::EarlierAttempt);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::{
     store::{Errand, ErrandSeal, Report, Taken, Waiting, duplicates::SLOT},
 };
 use domain::callback::{
-    Heard::{self, Applied, EarlierAttempt, Ended, Older},
+    Heard::{self, Applied, EarlierAttempt, Ended, Older, Orphaned},
     Progress::{self, Failed, Running, Succeeded},
 };
 
@@ -97,6 +97,34 @@ pub(super) async fn a_report_of_an_earlier_attempt_leaves_the_later_one_alone(be
     assert_eq!(bench.store.errand(second.id).await.unwrap().unwrap().reported, None);
     assert_eq!(heard(&bench, &second, "own", 1, Succeeded).await, Applied);
     bench.taken("w", bench.now()).await;
+}
+
+pub(super) async fn a_success_of_any_attempt_of_what_ended_otherwise_is_an_orphan_once(bench: Bench) {
+    let (id, first) = gone_elsewhere(&bench).await;
+    assert_eq!(heard(&bench, &first, "end", 5, Failed).await, Applied);
+    let run = bench.taken("w", bench.now()).await;
+    bench.ended(run.hold(), RequestState::Failed, bench.now()).await;
+    let retry = bench.decision(scope("retry"), Operation::Retry, Effect::Retry(id, ResourceId(bench.id())));
+    assert!(matches!(bench.store.submit(retry).await.unwrap(), Submitted::First(..)));
+    let second = begun(&bench, 2).await;
+    assert_eq!(heard(&bench, &second, "own", 5, Failed).await, Applied);
+    let run = bench.taken("w", bench.now()).await;
+    bench.ended(run.hold(), RequestState::Failed, bench.now()).await;
+    for (kept, event, sequence, progress, expected) in [
+        (&first, "old", 1, Running, EarlierAttempt),
+        (&first, "late", 1, Succeeded, Orphaned),
+        (&first, "again", 9, Succeeded, EarlierAttempt),
+        (&first, "failed", 10, Failed, EarlierAttempt),
+        (&second, "older", 4, Succeeded, Orphaned),
+        (&second, "newer", 6, Succeeded, Ended),
+        (&second, "lower", 4, Running, Older),
+    ] {
+        assert_eq!(heard(&bench, kept, event, sequence, progress).await, expected, "{event}");
+    }
+    assert_eq!(bench.state(id).await, RequestState::Failed);
+    let orphans = bench.store.orphans(None, 10).await.unwrap();
+    let attempts: HashSet<u32> = orphans.results.iter().map(|orphan| orphan.attempt).collect();
+    assert_eq!((orphans.total, attempts), (2, HashSet::from([1, 2])));
 }
 
 pub(super) async fn a_report_that_fails_half_way_is_not_seen(bench: Bench) {

@@ -153,15 +153,16 @@ async fn met_before(
 }
 
 fn standing(request: &StoredRequest, subject: &Subject, earlier: bool) -> Standing {
-    if earlier || subject.attempt < request.view.attempt {
-        return Standing::LaterAttempt;
-    }
-    match request.view.state {
-        RequestState::Succeeded => Standing::Succeeded,
-        state if !state.is_final() => Standing::Open,
-        // Nothing stands that was taken back or removed after all.
-        _ if subject.work == Work::Apply => Standing::EndedOtherwise,
-        _ => Standing::Succeeded,
+    let later = earlier || subject.attempt < request.view.attempt;
+    let state = request.view.state;
+    // Nothing stands that was taken back or removed after all.
+    let leaves = state.is_final() && state != RequestState::Succeeded && subject.work == Work::Apply;
+    match (leaves, later) {
+        (true, true) => Standing::LaterEndedOtherwise,
+        (true, false) => Standing::EndedOtherwise,
+        (false, true) => Standing::LaterAttempt,
+        (false, false) if state.is_final() => Standing::Succeeded,
+        (false, false) => Standing::Open,
     }
 }
 
@@ -200,8 +201,8 @@ async fn keep(connection: &mut Connection, report: &Report, heard: Heard) -> Sto
 /// Lets the report stand for what is known of its errand.
 async fn counts(connection: &mut Connection, report: &Report, orphaned: Option<Moment>) -> StoreResult<()> {
     let done = sqlx::query(
-        "UPDATE errand SET state = $1, sequence = $2, outcome = coalesce($3, outcome), reported_at = $4,
-                           orphaned_at = $5
+        "UPDATE errand SET state = $1, sequence = CASE WHEN sequence > $2 THEN sequence ELSE $2 END,
+                           outcome = coalesce($3, outcome), reported_at = $4, orphaned_at = $5
           WHERE id = $6",
     )
     .bind(report.progress.as_str())
