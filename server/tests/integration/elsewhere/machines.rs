@@ -24,6 +24,8 @@ pub(super) struct Book {
     pub(super) effects: Vec<String>,
     /// The headers of each call that changes something.
     pub(super) calls: Vec<BTreeMap<String, String>>,
+    /// The headers of each look, and of each question about a job.
+    pub(super) looks: Vec<BTreeMap<String, String>>,
     /// Where it reports, and the secret to sign with, by name.
     pub(super) callbacks: BTreeMap<String, (String, String)>,
     /// Where looks are sent instead of being answered, if anywhere.
@@ -125,19 +127,24 @@ fn is_known(headers: &HeaderMap) -> bool {
     headers.get(header::AUTHORIZATION).is_some_and(|value| value == format!("Bearer {TOKEN}").as_str())
 }
 
+fn read(headers: &HeaderMap) -> BTreeMap<String, String> {
+    headers.iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect()
+}
+
 async fn make(State(machines): State<Machines>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
     if !is_known(&headers) {
         return StatusCode::UNAUTHORIZED.into_response();
     }
     let text = |member: &str| body[member].as_str().unwrap().to_owned();
     let (name, behaviour) = (text("name"), text("behaviour"));
+    let is_first = machines.book().calls.is_empty();
     {
         let mut book = machines.book();
-        let read = |value: &axum::http::HeaderValue| value.to_str().unwrap().to_owned();
-        book.calls.push(headers.iter().map(|(name, value)| (name.to_string(), read(value))).collect());
+        book.calls.push(read(&headers));
         let callback = &body["callback"];
-        let callback = (callback["url"].as_str().unwrap(), callback["secret"].as_str().unwrap());
-        book.callbacks.insert(name.clone(), (callback.0.to_owned(), callback.1.to_owned()));
+        if let (Some(url), Some(secret)) = (callback["url"].as_str(), callback["secret"].as_str()) {
+            book.callbacks.insert(name.clone(), (url.to_owned(), secret.to_owned()));
+        }
         if behaviour == "refuse" {
             let message = json!({ "message": format!("no room, says {TOKEN}") });
             return (StatusCode::UNPROCESSABLE_ENTITY, Json(message)).into_response();
@@ -150,7 +157,7 @@ async fn make(State(machines): State<Machines>, headers: HeaderMap, Json(body): 
         }
         let thing = json!({ "owner": body["owner"], "done": [], "address": format!("{name}.test"), "size": body["size"] });
         let place = format!("{}/{name}", text("team"));
-        if !matches!(behaviour.as_str(), "poll" | "callback") {
+        if !matches!(behaviour.as_str(), "poll" | "callback" | "astray") {
             book.things.insert(place, thing);
         }
         book.effects.push(format!("make {name}"));
@@ -159,6 +166,9 @@ async fn make(State(machines): State<Machines>, headers: HeaderMap, Json(body): 
         "poll" | "poll-fail" => {
             (StatusCode::ACCEPTED, [(header::LOCATION, format!("/jobs/{name}~{behaviour}"))]).into_response()
         }
+        // Where no credentials of this service's are to be sent.
+        "astray" => (StatusCode::ACCEPTED, [(header::LOCATION, "http://127.0.0.2:9/jobs/1")]).into_response(),
+        "break-once" if is_first => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
         "callback" => StatusCode::ACCEPTED.into_response(),
         // The work is done; its answer never comes.
         "lose" => {
@@ -180,7 +190,8 @@ async fn show(
     if !is_known(&headers) {
         return StatusCode::UNAUTHORIZED.into_response();
     }
-    let book = machines.book();
+    let mut book = machines.book();
+    book.looks.push(read(&headers));
     if let Some(elsewhere) = &book.looks_elsewhere {
         return (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, elsewhere.clone())]).into_response();
     }
@@ -226,6 +237,7 @@ async fn job(State(machines): State<Machines>, headers: HeaderMap, Path(job): Pa
     }
     let (name, behaviour) = job.split_once('~').unwrap();
     let mut book = machines.book();
+    book.looks.push(read(&headers));
     let asked = book.asked.entry(job.clone()).or_default();
     *asked += 1;
     let state = match (*asked, behaviour) {

@@ -2,6 +2,7 @@
 //! work, lag, fail, run twice. What counts is what stands at the far side in the end.
 
 mod callbacks;
+mod doubt;
 mod flows;
 mod kestra;
 mod late;

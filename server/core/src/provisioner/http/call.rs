@@ -15,6 +15,9 @@ use serde_json::{Map, Value, json};
 /// The longest reason that is taken out of an answer.
 const LONGEST_REASON: usize = 500;
 
+/// The header by which the other side can tell what belongs together.
+const CORRELATION: &str = "keyturn-correlation-id";
+
 /// What an answer, or its absence, means.
 #[derive(Debug)]
 pub(super) enum Mapped {
@@ -24,8 +27,12 @@ pub(super) enum Mapped {
     InProgress(Option<String>),
     /// It came to nothing, and trying again will not help.
     Failed(String),
+    /// It was never sent, and trying again will not help.
+    NeverSent(String),
     /// It was not carried out; trying again may help.
     Retryable(String),
+    /// It was taken in, so that it is never sent again; but the answer does not tell how one follows it, for this reason.
+    Accepted(String),
     /// It may have been carried out.
     Doubt(String),
     /// It was stopped before it was sent, or while it was.
@@ -36,7 +43,11 @@ impl Mapped {
     /// Why it is not done.
     pub(super) fn why(self) -> String {
         match self {
-            Self::Failed(why) | Self::Retryable(why) | Self::Doubt(why) => why,
+            Self::Failed(why)
+            | Self::NeverSent(why)
+            | Self::Retryable(why)
+            | Self::Accepted(why)
+            | Self::Doubt(why) => why,
             Self::Stopped => "it was stopped".into(),
             Self::Done(_) => "it is done".into(),
             Self::InProgress(_) => "it is in progress".into(),
@@ -104,7 +115,7 @@ impl Http {
         }
         let key = format!("{}-{}-{operation}", job.request_id, job.attempt);
         let mut headers = HeaderMap::new();
-        for (name, value) in [("idempotency-key", &key), ("keyturn-correlation-id", &job.correlation_id)] {
+        for (name, value) in [("idempotency-key", &key), (CORRELATION, &job.correlation_id)] {
             let value =
                 HeaderValue::from_bytes(value.as_bytes()).map_err(|_| format!("{name} is no header"))?;
             headers.insert(HeaderName::from_static(name), value);
@@ -171,12 +182,15 @@ impl Http {
         context: &Context,
     ) -> Ended {
         let Some(outbound) = &context.outbound else {
-            return Ended::Mapped(Mapped::Failed("there is no way to the outside".into()));
+            return Ended::Mapped(Mapped::NeverSent("there is no way to the outside".into()));
         };
         let is_look = method == Method::GET;
         let mut call = Call::new(method, address.clone()).within(self.plan.call_within);
         if is_look {
             call = call.following(3);
+            headers.extend(
+                known.headers.get(CORRELATION).map(|id| (HeaderName::from_static(CORRELATION), id.clone())),
+            );
         } else {
             headers.extend(known.headers.clone());
         }
@@ -207,7 +221,7 @@ impl Http {
                 let why = known.secrets.masked(format!("{step}: {failure}"));
                 Ended::Mapped(match failure {
                     Failure::NeverSent(Why::Connect { .. }) => Mapped::Retryable(why),
-                    Failure::NeverSent(_) => Mapped::Failed(why),
+                    Failure::NeverSent(_) => Mapped::NeverSent(why),
                     Failure::InDoubt { .. } => Mapped::Doubt(why),
                 })
             }
@@ -237,7 +251,7 @@ impl Http {
         };
         match self.go(Method::GET, address.to_owned(), headers, None, "poll", known, context).await {
             Ended::Answered => self.judge(&poll.answer, known, false),
-            Ended::Mapped(Mapped::Failed(why)) => Mapped::Doubt(why),
+            Ended::Mapped(Mapped::NeverSent(why)) => Mapped::Doubt(why),
             Ended::Mapped(mapped) => mapped,
         }
     }
@@ -275,7 +289,13 @@ impl Http {
             })
         };
         // Something was sent, so what its answer means is in doubt where the offering's own words fail.
-        judged().unwrap_or_else(|why| Mapped::Doubt(format!("the answer: {why}")))
+        match judged().unwrap_or_else(|why| Mapped::Doubt(format!("the answer: {why}"))) {
+            // That it was taken in is told by the status alone.
+            Mapped::Doubt(why) if (200..300).contains(&known.status()) && !self.plan.idempotent => {
+                Mapped::Accepted(why)
+            }
+            mapped => mapped,
+        }
     }
 
     fn goes_on(&self, answer: &Answer, known: &Values) -> Result<Mapped, String> {
@@ -351,5 +371,5 @@ fn cut(text: String) -> String {
 
 /// A text of the offering's that does not work; nothing was sent.
 fn wrong(step: &str, what: &str, why: &str) -> Ended {
-    Ended::Mapped(Mapped::Failed(format!("{step}: {what}: {why}")))
+    Ended::Mapped(Mapped::NeverSent(format!("{step}: {what}: {why}")))
 }

@@ -15,6 +15,7 @@ use call::{Ended, Mapped};
 use domain::{action::Kind, view::Object};
 use plan::{CallPlan, LookPlan, Plan};
 use serde_json::Value;
+use std::time::Duration;
 use texts::Texts;
 
 /// The members of a note: the address to ask at, that the service took the work in, and that it was stopped.
@@ -51,7 +52,12 @@ impl Http {
         let sees = self.plan.poll.is_some() || self.plan.observe.is_some();
         Elsewhere {
             what: "the service works on it".into(),
-            look_again: if sees { self.plan.look_again } else { self.plan.patience },
+            look_again: match (sees, self.plan.by_callback) {
+                (true, _) => self.plan.look_again,
+                (false, true) => self.plan.patience,
+                // Nobody will ever tell.
+                (false, false) => Duration::ZERO,
+            },
             patience: Some(self.plan.patience),
         }
     }
@@ -76,8 +82,16 @@ impl Http {
                 context.set_note(note);
                 Outcome::InProgress(self.in_progress())
             }
+            Mapped::Accepted(why) => {
+                context.set_note(Object::from_iter([(BEGUN.to_owned(), true.into())]));
+                Outcome::InProgress(Elsewhere {
+                    what: format!("the service took it in ({why})"),
+                    ..self.in_progress()
+                })
+            }
             Mapped::Failed(why) => Outcome::Failed(why),
-            Mapped::Retryable(why) => Outcome::Retryable(why),
+            Mapped::NeverSent(why) => Outcome::NotBegun { why, again: false },
+            Mapped::Retryable(why) => Outcome::NotBegun { why, again: true },
             Mapped::Doubt(why) => Outcome::CannotTell(why),
             Mapped::Stopped => Outcome::Stopped,
         }
@@ -165,6 +179,10 @@ impl Http {
     }
 }
 
+fn is_change(job: &Job) -> bool {
+    matches!(Kind::of(&job.action), Kind::Update | Kind::Action)
+}
+
 fn is_set(note: &Object, member: &str) -> bool {
     note.get(member).and_then(Value::as_bool).unwrap_or_default()
 }
@@ -183,12 +201,23 @@ impl Provisioner for Http {
                 Mapped::Done(outputs) => Observation::Ours(outputs),
                 Mapped::Failed(why) => Observation::CameToNothing(why),
                 // It was taken in; what cannot be told now may be told later.
-                Mapped::InProgress(_) | Mapped::Retryable(_) | Mapped::Doubt(_) | Mapped::Stopped => {
-                    Observation::InProgress(self.in_progress())
-                }
+                Mapped::InProgress(_)
+                | Mapped::Accepted(_)
+                | Mapped::NeverSent(_)
+                | Mapped::Retryable(_)
+                | Mapped::Doubt(_)
+                | Mapped::Stopped => Observation::InProgress(self.in_progress()),
             };
         }
-        let Some(look) = &self.plan.observe else { return Observation::InProgress(self.in_progress()) };
+        let Some(look) = &self.plan.observe else {
+            return if self.plan.by_callback {
+                Observation::InProgress(self.in_progress())
+            } else {
+                Observation::CannotTell(
+                    "the service took it in, and nothing tells how one asks what became of it".into(),
+                )
+            };
+        };
         match self.look_once(look, job, context).await {
             Observation::Absent if removes => Observation::Absent,
             Observation::Foreign => Observation::Foreign,
@@ -203,7 +232,10 @@ impl Provisioner for Http {
                 let work = if job.undo { Work::Undo } else { Work::Apply };
                 self.change(plan, work, job, context).await
             }
-            None => Outcome::Failed(format!("the offering does not say how {:?} is done", job.action)),
+            None => Outcome::NotBegun {
+                why: format!("the offering does not say how {:?} is done", job.action),
+                again: false,
+            },
         }
     }
 
@@ -213,6 +245,7 @@ impl Provisioner for Http {
             return match self.observe(job, context).await {
                 Observation::Absent | Observation::Foreign => Outcome::Done(Object::new()),
                 Observation::CameToNothing(why) => Outcome::Failed(why),
+                Observation::CannotTell(why) => Outcome::CannotTell(why),
                 _ => Outcome::InProgress(self.in_progress()),
             };
         }
@@ -246,6 +279,16 @@ impl Provisioner for Http {
 
     fn works_elsewhere(&self) -> bool {
         true
+    }
+
+    fn before(&self, job: &Job) -> &'static str {
+        match &self.plan.observe {
+            None => "nobody can look; the service carries out once what is sent again",
+            Some(look) if look.done.is_none() && self.plan.idempotent && is_change(job) => {
+                "it is there; whether this is done cannot be seen, and the service carries out once what is sent again"
+            }
+            Some(_) => "it is there, and this is not done",
+        }
     }
 
     fn shared_secrets(&self) -> Vec<SharedSecret> {

@@ -117,6 +117,8 @@ pub(super) struct Trouble {
     pub(super) passing: bool,
     /// Whether it was stopped.
     pub(super) stopped: bool,
+    /// Whether Kestra said no; otherwise, without a doubt, nobody was asked.
+    pub(super) refused: bool,
 }
 
 impl Kestra {
@@ -248,7 +250,7 @@ impl Kestra {
                 why: secrets.masked(format!("Kestra: {failure}")),
                 doubt: matches!(failure, Failure::InDoubt { .. }),
                 passing: matches!(failure, Failure::NeverSent(Why::Connect { .. })),
-                stopped: false,
+                ..Trouble::default()
             }),
         }
     }
@@ -330,6 +332,7 @@ fn refused(status: StatusCode, what: &str) -> Trouble {
         doubt: !status.is_client_error(),
         passing,
         stopped: false,
+        refused: true,
     }
 }
 

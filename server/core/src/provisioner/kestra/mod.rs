@@ -150,8 +150,9 @@ impl Kestra {
             Ok(execution) => self.outcome(execution, context),
             Err(Trouble { stopped: true, .. }) => Outcome::Stopped,
             Err(Trouble { doubt: true, why, .. }) => Outcome::CannotTell(why),
-            Err(Trouble { passing: true, why, .. }) => Outcome::Retryable(why),
-            Err(Trouble { why, .. }) => Outcome::Failed(why),
+            Err(Trouble { passing: true, why, .. }) => Outcome::NotBegun { why, again: true },
+            Err(Trouble { refused: true, why, .. }) => Outcome::Failed(why),
+            Err(Trouble { why, .. }) => Outcome::NotBegun { why, again: false },
         }
     }
 
