@@ -43,6 +43,9 @@ async fn what_nobody_can_look_at_is_sent_again_at_a_persons_word_and_once() {
         unknown(&world, &id).await;
         assert_eq!(machines.made("one"), times, "one word, one call");
     }
+    let adopt = json!({ "resolution": "adopt" });
+    world.ann.post(&format!("/requests/{id}/resolve"), &fresh("adopt"), &adopt).await.is(202);
+    assert_eq!(world.ann.ended(&id).await["state"], "succeeded");
     assert_eq!(told(&world, &id).await.matches("carried out once more, as was decided").count(), 2);
 }
 
@@ -52,7 +55,8 @@ async fn a_call_that_was_refused_for_now_is_sent_again_though_nobody_can_look() 
     let id = world.ann.made(&machine("busy", "busy-once")).await;
     let ended = world.ann.ended(&id).await;
     assert_eq!(ended["state"], "succeeded", "{ended}");
-    assert_eq!((machines.book().calls.len(), machines.made("busy")), (2, 1));
+    assert_eq!(machines.book().calls.len(), 2);
+    assert_eq!(machines.made("busy"), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -92,10 +96,6 @@ async fn a_destination_that_is_not_allowed_is_a_plain_failure() {
 async fn what_was_taken_in_is_never_sent_again_though_its_answer_leads_nowhere() {
     let Place { world, machines, _folder } = place().await;
     let id = world.ann.made(&machine("led", "astray")).await;
-    eventually("it is awaited", async || {
-        told(&world, &id).await.contains("the service took it in").then_some(())
-    })
-    .await;
     // It takes its time; what stands in the end is found by looking.
     eventually("it is looked for", async || (machines.book().looks.len() >= 4).then_some(())).await;
     assert_eq!(machines.made("led"), 1);
@@ -109,6 +109,7 @@ async fn what_was_taken_in_is_never_sent_again_though_its_answer_leads_nowhere()
         (&json!("succeeded"), &json!({ "address": "led.test" }))
     );
     assert_eq!(machines.made("led"), 1);
+    assert!(told(&world, &id).await.contains("the service took it in"));
 
     let Place { world, machines, _folder } = blind_place().await;
     let id = world.ann.made(&machine("led", "astray")).await;
