@@ -3,7 +3,11 @@
 //! The marks are what is compared: for the same name, for a likely duplicate, for what a change changes. So they are made
 //! with a key of the database's own, which stays when the portal's keys are exchanged.
 
-use domain::{hidden, json, name::Name, view::Object};
+use domain::{
+    hidden, json,
+    name::Name,
+    view::{EventEntry, Object},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
@@ -95,18 +99,28 @@ impl Hidden {
         revealed(&self.values, self.input.iter().chain(names), object)
     }
 
-    /// The texts that must not stand in anything that a program says, line by line. Very short ones are left out: to look
-    /// for them would garble everything.
-    pub(crate) fn texts(&self) -> Vec<String> {
-        let mut texts = Vec::new();
-        for value in self.values.values() {
-            gather(value, &mut texts);
-        }
-        // What holds another goes first.
-        texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
-        texts.dedup();
-        texts
+    /// The secrets.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &Value> {
+        self.values.values()
     }
+
+    /// The texts that must not stand in anything that a program says.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        texts(self.values.values())
+    }
+}
+
+/// Every text and number anywhere in values that are secret, line by line since a log has lines. Very short ones are left
+/// out: to look for them would garble everything and hide nothing.
+pub(crate) fn texts<'v>(values: impl IntoIterator<Item = &'v Value>) -> Vec<String> {
+    let mut texts = Vec::new();
+    for value in values {
+        gather(value, &mut texts);
+    }
+    // What holds another goes first.
+    texts.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+    texts.dedup();
+    texts
 }
 
 fn taken(
@@ -149,7 +163,12 @@ fn gather(value: &Value, texts: &mut Vec<String>) {
         Value::String(text) => {
             let quoted = value.to_string();
             let lines = text.lines().map(str::trim).chain([quoted.trim_matches('"')]);
-            texts.extend(lines.filter(|line| line.len() >= SHORTEST_VEILED).map(str::to_owned));
+            // The frame of a PEM file is no secret.
+            let frame =
+                |line: &str| line.starts_with("-----") && line.ends_with("-----") && !line.contains('\\');
+            texts.extend(
+                lines.filter(|line| line.len() >= SHORTEST_VEILED && !frame(line)).map(str::to_owned),
+            );
         }
         Value::Array(items) => items.iter().for_each(|item| gather(item, texts)),
         Value::Object(members) => members.values().for_each(|member| gather(member, texts)),
@@ -158,6 +177,31 @@ fn gather(value: &Value, texts: &mut Vec<String>) {
         }
         Value::Null | Value::Bool(_) => {}
     }
+}
+
+/// A value without the secrets in it.
+pub(crate) fn veiled_value(value: Value, secrets: &[String]) -> Value {
+    match value {
+        Value::String(text) => veiled(text, secrets).into(),
+        Value::Number(number) if secrets.contains(&number.to_string()) => "***".into(),
+        Value::Array(items) => items.into_iter().map(|item| veiled_value(item, secrets)).collect(),
+        Value::Object(members) => members
+            .into_iter()
+            .map(|(name, value)| (veiled(name, secrets), veiled_value(value, secrets)))
+            .collect(),
+        other => other,
+    }
+}
+
+/// Takes the secrets out of what is told of a request's work.
+pub(crate) fn veil_entry(entry: &mut EventEntry, secrets: &[String]) {
+    let text = match entry {
+        EventEntry::Log { line } => line,
+        EventEntry::Step { detail, .. } => detail,
+        EventEntry::State { reason: Some(reason), .. } => reason,
+        EventEntry::State { reason: None, .. } => return,
+    };
+    *text = veiled(std::mem::take(text), secrets);
 }
 
 /// A text without the secrets in it. Where it was cut short, which `…` at its end says, that may have been amid a secret.

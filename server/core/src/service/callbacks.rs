@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     Caller, Error, Result,
+    hidden::{texts, veil_entry},
     signature::{SharedSecret, mac},
     store::{Errand, ErrandSeal, Report, Taken},
 };
@@ -30,8 +31,6 @@ const LONGEST_TEXT: usize = 1000;
 const LONGEST_LINE: usize = 4000;
 /// The most log lines of one report.
 const MOST_LINES: usize = 1000;
-/// Shorter secrets are not looked for in texts: to mask them would garble everything and hide nothing.
-const SHORTEST_HIDDEN: usize = 6;
 
 const MEMBERS: &[&str] = &["state", "sequence", "attempt", "progress", "log", "outputs", "error"];
 
@@ -119,6 +118,15 @@ impl Portal {
         if said.attempt.is_some_and(|attempt| attempt > errand.attempt) {
             let detail = format!("this callback is of attempt {}", errand.attempt);
             return Err(Error::field("/attempt", detail));
+        }
+        // Secret outputs do not stand in the lines that come with them, or later, as well.
+        if let (Progress::Succeeded, Some(outputs)) = (said.progress, &said.outcome) {
+            let offering = request.as_ref().and_then(|request| portal.catalog.get(&request.view.offering));
+            // Where this server's catalog cannot say which they are, each may be one.
+            let secret = |name: &str| offering.is_none_or(|offering| offering.secret_outputs.contains(name));
+            let secrets =
+                texts(outputs.iter().filter(|(name, _)| secret(name.as_str())).map(|(_, value)| value));
+            said.entries.iter_mut().for_each(|entry| veil_entry(entry, &secrets));
         }
         if let Some(request) = &request {
             portal.veil_entries(request, &mut said.entries).await?;
@@ -294,9 +302,6 @@ fn read(body: &[u8]) -> Result<Said> {
     }
     match (progress, sequence) {
         (Some(progress), Some(sequence)) if wrong.is_empty() => {
-            if let (Progress::Succeeded, Some(outputs)) = (progress, &outcome) {
-                hide(&mut entries, outputs);
-            }
             Ok(Said { progress, sequence, attempt, entries, outcome })
         }
         _ => Err(Error::fields(wrong)),
@@ -320,19 +325,4 @@ fn text<'b>(body: &'b Object, name: &str, wrong: &mut Vec<FieldError>) -> Option
         note(wrong, &format!("/{name}"), "must be a text of at most 1000 characters");
     }
     text
-}
-
-/// Outputs that come with a report do not stand in its own log lines as well, since some of them may be secret.
-fn hide(entries: &mut [EventEntry], outputs: &Object) {
-    let values: Vec<&str> =
-        outputs.values().filter_map(Value::as_str).filter(|text| text.len() >= SHORTEST_HIDDEN).collect();
-    for entry in entries {
-        if let EventEntry::Log { line: text } | EventEntry::Step { detail: text, .. } = entry {
-            for value in &values {
-                if text.contains(value) {
-                    *text = text.replace(value, "***");
-                }
-            }
-        }
-    }
 }

@@ -5,7 +5,7 @@ use super::{Inner, keys::RESEAL_AT_ONCE};
 use crate::{
     Error, Result,
     catalog::{Offering, ParameterSchema},
-    hidden::{Hidden, Marking, MarkingKey, veiled},
+    hidden::{Hidden, Marking, MarkingKey, texts, veil_entry},
     store::StoredRequest,
 };
 use domain::{
@@ -219,7 +219,7 @@ impl Inner {
         Ok(all)
     }
 
-    /// Takes secret parameters out of what is said elsewhere of a request's work.
+    /// Takes secret parameters, and secret outputs that are known, out of what is said elsewhere of a request's work.
     pub(super) async fn veil_entries(
         &self,
         request: &StoredRequest,
@@ -229,12 +229,14 @@ impl Inner {
         if entries.is_empty() {
             return Ok(());
         }
-        let texts = self.hidden_of(request.resource).await?.texts();
-        for entry in entries {
-            if let EventEntry::Log { line: text } | EventEntry::Step { detail: text, .. } = entry {
-                *text = veiled(std::mem::take(text), &texts);
-            }
-        }
+        let hidden = self.hidden_of(request.resource).await?;
+        let life = self.store.life(request.resource).await?;
+        let outputs = match life.and_then(|life| life.secrets) {
+            Some(sealed) => self.open_secrets(request.resource, &sealed)?.unwrap_or_default(),
+            None => Object::new(),
+        };
+        let secrets = texts(hidden.values().chain(outputs.values()));
+        entries.iter_mut().for_each(|entry| veil_entry(entry, &secrets));
         Ok(())
     }
 

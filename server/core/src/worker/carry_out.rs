@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     catalog::Offering,
-    hidden::veiled,
+    hidden::{texts, veiled, veiled_value},
     provisioner::{Context, Elsewhere, Job, Observation, Outcome},
     service::Inner,
     store::{Ending, Held, Hold, Intent, Run, StoreError},
@@ -20,7 +20,6 @@ use domain::{
     state::RequestState,
     view::{EventEntry, Object},
 };
-use serde_json::Value;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -29,8 +28,6 @@ use tokio_util::sync::CancellationToken;
 const LINES_WAITING: usize = 256;
 /// How long lines are gathered before they are written together.
 const GATHER: Duration = Duration::from_millis(100);
-/// The shortest text of a secret output that is looked for elsewhere, in bytes.
-const SHORTEST_HIDDEN: usize = 6;
 /// When a run is looked at again whose secret parameters did not open.
 const WITHOUT_KEY: Duration = Duration::from_secs(5);
 /// The longest reason that is kept.
@@ -514,8 +511,9 @@ impl Attempt<'_> {
         if secrets.is_empty() {
             return Ok(Ending { outputs, ..without });
         }
-        let scrubbed = worth_hiding(&secrets);
-        let outputs = outputs.into_iter().map(|(name, value)| (name, masked(value, &scrubbed))).collect();
+        let scrubbed = texts(secrets.values());
+        let outputs =
+            outputs.into_iter().map(|(name, value)| (name, veiled_value(value, &scrubbed))).collect();
         Ok(match self.portal.seal_secrets(self.run.request.resource, &secrets) {
             Ok(sealed) => Ending {
                 outputs,
@@ -529,28 +527,6 @@ impl Attempt<'_> {
                 Ending { outputs, ..without }
             }
         })
-    }
-}
-
-/// The texts of secret outputs that must not stand anywhere else, line by line since a log has lines.
-///
-/// Very short ones are left out: to mask them would garble everything and hide nothing.
-fn worth_hiding(secrets: &Object) -> Vec<String> {
-    let texts = secrets.values().filter_map(Value::as_str).flat_map(str::lines).map(str::trim);
-    texts
-        .filter(|line| line.len() >= SHORTEST_HIDDEN && !line.starts_with("-----"))
-        .map(str::to_owned)
-        .collect()
-}
-
-fn masked(value: Value, secrets: &[String]) -> Value {
-    match value {
-        Value::String(text) => secrets.iter().fold(text, |text, secret| text.replace(secret, "***")).into(),
-        Value::Array(items) => items.into_iter().map(|item| masked(item, secrets)).collect(),
-        Value::Object(members) => {
-            Value::Object(members.into_iter().map(|(name, value)| (name, masked(value, secrets))).collect())
-        }
-        other => other,
     }
 }
 

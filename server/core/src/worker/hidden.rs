@@ -3,7 +3,7 @@
 use super::carry_out::Attempt;
 use crate::{
     catalog::Offering,
-    hidden::{Hidden, veiled},
+    hidden::{Hidden, texts, veiled, veiled_value},
     provisioner::{Elsewhere, Observation, Outcome},
     service::Inner,
     store::Run,
@@ -21,13 +21,19 @@ pub(super) struct Secrets {
 }
 
 impl Secrets {
-    /// Those of a run; an error where the key for them is not here. Most have none, which is seen without a look.
+    /// Those of a run, with what earlier runs answered in secret; an error where the key for parameters is not here. Most have
+    /// none, which is seen without a look.
     pub(super) async fn of(portal: &Inner, run: &Run) -> crate::Result<Self> {
-        if !has_marks(run) {
-            return Ok(Self::default());
-        }
-        let hidden = portal.hidden_of(run.request.resource).await?;
-        let texts = hidden.texts();
+        let hidden =
+            if has_marks(run) { portal.hidden_of(run.request.resource).await? } else { Hidden::default() };
+        // Without their key a job goes without the secret outputs of before, so it cannot tell them either.
+        let sealed = run.resource.secrets.as_deref();
+        let outputs =
+            sealed.and_then(|sealed| portal.open_secrets(run.request.resource, sealed).ok().flatten());
+        let texts = match &outputs {
+            Some(outputs) => texts(hidden.values().chain(outputs.values())),
+            None => hidden.texts(),
+        };
         Ok(Self { hidden, texts })
     }
 
@@ -61,22 +67,10 @@ impl Secrets {
             return outputs;
         }
         let veil = |(name, value): (String, Value)| {
-            let value = if sealed.contains(&name) { value } else { self.veil_value(value) };
+            let value = if sealed.contains(&name) { value } else { veiled_value(value, &self.texts) };
             (name, value)
         };
         outputs.into_iter().map(veil).collect()
-    }
-
-    fn veil_value(&self, value: Value) -> Value {
-        match value {
-            Value::String(text) => self.veil(text).into(),
-            Value::Number(number) if self.texts.contains(&number.to_string()) => "***".into(),
-            Value::Array(items) => items.into_iter().map(|item| self.veil_value(item)).collect(),
-            Value::Object(members) => {
-                members.into_iter().map(|(name, value)| (self.veil(name), self.veil_value(value))).collect()
-            }
-            other => other,
-        }
     }
 
     pub(super) fn lines(&self) -> Vec<String> {

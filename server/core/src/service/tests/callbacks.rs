@@ -125,6 +125,26 @@ fn failed(sequence: i64) -> Value {
 }
 
 #[tokio::test]
+async fn lines_of_a_report_hold_its_public_outputs_and_nothing_of_its_secret_ones() {
+    let away = Away::build().await;
+    let early = json!({ "state": "running", "sequence": 1, "log": ["early nested-secret-77"] });
+    assert_eq!(away.heard("ev-1", &early).await, Heard::Applied);
+    let end = json!({
+        "state": "succeeded", "sequence": 2, "progress": "8837261549 at one.test",
+        "log": ["one.test has nested-secret-77"],
+        "outputs": { "url": "one.test", "password": { "value": ["nested-secret-77", 8_837_261_549_u64] } },
+    });
+    assert_eq!(away.heard("ev-2", &end).await, Heard::Applied);
+    // Before the end is written too.
+    let history = away.house.history(away.id).await;
+    for shown in ["one.test has ***", "progress: *** at one.test"] {
+        assert!(history.contains(&shown.to_owned()), "{history:?}");
+    }
+    away.house.reaches(away.id, Succeeded).await;
+    assert!(away.house.history(away.id).await.contains(&"early ***".to_owned()));
+}
+
+#[tokio::test]
 async fn a_report_ends_the_request_and_a_repeat_gets_what_became_of_the_first() {
     let away = Away::build().await;
     let progress = json!({

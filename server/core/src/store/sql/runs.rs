@@ -5,10 +5,13 @@ use super::{
     errands, exactly_one, hidden, lists, lives, notifications,
     rows::{self, canonical, millis},
 };
-use crate::store::{Ending, Held, Hold, Intent, Run, StoreError, StoreResult, StoredRequest};
+use crate::{
+    hidden::veil_entry,
+    store::{Ending, Held, Hold, Intent, Run, StoreError, StoreResult, StoredRequest},
+};
 use domain::{action::Kind, id::RequestId, state::RequestState, time::Moment, view::EventEntry};
 use sqlx::{AssertSqlSafe, Row};
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 use uuid::Uuid;
 
 /// What is said of a request that was to be stopped and is done all the same.
@@ -431,18 +434,7 @@ async fn succeed(
         .execute(&mut *connection)
         .await?;
     exactly_one(&done, "request")?;
-    for secret in &ending.scrubbed {
-        // As it stands within the JSON of an entry. Most secrets were never written, so often no row is met.
-        let quoted = serde_json::to_string(secret).map_err(|error| StoreError::Corrupt(error.to_string()))?;
-        sqlx::query(
-            "UPDATE event SET entry = replace(entry, $1, '***')
-              WHERE request = $2 AND entry <> replace(entry, $1, '***')",
-        )
-        .bind(quoted.trim_matches('"'))
-        .bind(request.view.id.0)
-        .execute(&mut *connection)
-        .await?;
-    }
+    scrub(connection, request.view.id, &ending.scrubbed).await?;
     if Kind::of(&request.view.action) != Kind::Create {
         return lives::succeed(connection, request, ending, now).await;
     }
@@ -468,6 +460,40 @@ async fn succeed(
     .execute(connection)
     .await?;
     exactly_one(&done, "resource")
+}
+
+fn corrupt(error: serde_json::Error) -> StoreError {
+    StoreError::Corrupt(error.to_string())
+}
+
+/// Takes secrets out of what was told of a request before they were known as such.
+async fn scrub(connection: &mut Connection, request: RequestId, secrets: &[String]) -> StoreResult<()> {
+    let mut holding = BTreeMap::new();
+    for secret in secrets {
+        // As it stands within the JSON of an entry. Most secrets were never written, so often no row is met.
+        let quoted = serde_json::to_string(secret).map_err(corrupt)?;
+        let found: Vec<(i64, String)> = sqlx::query_as(
+            "SELECT seq, entry FROM event WHERE request = $1 AND entry <> replace(entry, $2, '')",
+        )
+        .bind(request.0)
+        .bind(quoted.trim_matches('"'))
+        .fetch_all(&mut *connection)
+        .await?;
+        holding.extend(found);
+    }
+    for (seq, entry) in holding {
+        // Not in the text itself, whose own words may be part of a secret.
+        let mut entry: EventEntry = serde_json::from_str(&entry).map_err(corrupt)?;
+        veil_entry(&mut entry, secrets);
+        let done = sqlx::query("UPDATE event SET entry = $1 WHERE request = $2 AND seq = $3")
+            .bind(serde_json::to_string(&entry).map_err(corrupt)?)
+            .bind(request.0)
+            .bind(seq)
+            .execute(&mut *connection)
+            .await?;
+        exactly_one(&done, "event")?;
+    }
+    Ok(())
 }
 
 /// Ends a resource's life; its name is free again.

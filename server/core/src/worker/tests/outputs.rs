@@ -2,7 +2,7 @@
 
 use crate::testing::{House, Plan, Scripted};
 use domain::{problem::ProblemKind, role::TeamRole, state::RequestState::Succeeded, view::Object};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[tokio::test]
 async fn log_lines_arrive_in_order() {
@@ -49,6 +49,34 @@ async fn a_secret_output_is_sealed_shown_nowhere_and_revealed_by_an_audited_call
     assert_eq!(look(&house.ann, "address").await.unwrap_err().kind, ProblemKind::NotFound);
     assert_eq!(looks(&house).await, 1);
     assert!(!lies_open(&house.disk()));
+}
+
+#[tokio::test]
+async fn whatever_stands_in_a_secret_output_is_hidden_everywhere_else() {
+    let outputs = json!({
+        "cred": { "user": "u", "password": "exec-nested-55", "mode": "running" },
+        "pin": 7_766_554_433_u64,
+        "url": "db://u:exec-nested-55@h",
+        "port": 7_766_554_433_u64,
+    });
+    let Value::Object(outputs) = outputs else { panic!() };
+    let lines = ["made with exec-nested-55", "and 7766554433"].map(str::to_owned).to_vec();
+    let script = Scripted::default().writing(lines).applying([crate::provisioner::Outcome::Done(outputs)]);
+    let plan = Plan::of(script).offering(|offering| {
+        offering.secret_outputs.extend(["cred".to_owned(), "pin".to_owned()]);
+    });
+    let house = House::at_work(plan).await;
+    let id = house.create("one").await;
+    let view = house.reaches(id, Succeeded).await;
+    let shown = json!({ "url": "db://u:***@h", "port": "***" });
+    assert_eq!(Value::Object(view.outputs), shown);
+    let history = house.history(id).await;
+    // The portal's own words are not garbled, though a secret holds one of them.
+    assert_eq!(history[1], "running");
+    assert!(
+        history.contains(&"made with ***".to_owned()) && history.contains(&"and ***".to_owned()),
+        "{history:?}"
+    );
 }
 
 async fn looks(house: &House) -> i64 {
