@@ -1,5 +1,6 @@
 //! The public API and the document that describes it, generated from the handlers.
 
+mod complete;
 pub(crate) mod v1;
 
 use super::state::AppState;
@@ -16,7 +17,9 @@ pub(crate) fn router() -> OpenApiRouter<AppState> {
 
 /// The OpenAPI document as JSON.
 pub(crate) fn document() -> String {
-    router().into_openapi().to_json().unwrap_or_default()
+    let mut document = serde_json::to_value(router().into_openapi()).unwrap_or_default();
+    complete::complete(&mut document);
+    document.to_string()
 }
 
 fn described() -> OpenApi {

@@ -11,8 +11,11 @@ use domain::{
     view::{Object, RequestView},
 };
 use serde::Serialize;
-use std::collections::BTreeMap;
-use utoipa::{IntoParams, ToSchema};
+use serde_json::Value;
+use utoipa::{
+    IntoParams, ToSchema,
+    openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type},
+};
 
 /// What is asked for. The portal reads it strictly: a member that is not listed here is refused.
 #[derive(Debug, Serialize, ToSchema)]
@@ -22,14 +25,37 @@ pub(super) struct NewRequest {
     /// The resource's name, a lower-case RFC 1123 label.
     name: String,
     /// Parameters by the offering's schema.
-    #[schema(value_type = Object)]
-    parameters: Object,
-    /// Labels of the sender's choice.
-    labels: Option<BTreeMap<String, String>>,
+    #[schema(value_type = Option<Object>)]
+    parameters: Option<Object>,
+    /// Labels of the sender's choice: an object of strings, or texts of the form `key:value`.
+    #[schema(schema_with = labels, required = false)]
+    labels: Option<Value>,
     /// Groups this request with others; without one it is the request's own ID.
     correlation_id: Option<String>,
     /// The request that this one descends from.
     parent_id: Option<String>,
+    /// Says that another is wanted although the same was requested a short while ago.
+    confirm_duplicate: Option<Confirmed>,
+}
+
+/// What is said about an earlier request that looks the same.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Confirmed {
+    /// The earlier request's ID, as the question named it.
+    of: String,
+    /// Why another is wanted, in 1 to 500 characters of one line.
+    reason: String,
+}
+
+fn labels() -> Schema {
+    let text = || ObjectBuilder::new().schema_type(Type::String);
+    OneOfBuilder::new()
+        .description(Some(
+            "Labels of the sender's choice: an object of strings, or texts of the form key:value.",
+        ))
+        .item(ObjectBuilder::new().additional_properties(Some(text())))
+        .item(ArrayBuilder::new().items(text()))
+        .into()
 }
 
 /// What may stand in the address.
