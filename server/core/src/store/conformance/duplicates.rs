@@ -110,6 +110,11 @@ pub(super) async fn duplicates_under_another_key_are_counted_with_their_claim(be
     let api = |rule| (0, rule, "api".to_owned(), 1);
     let counts = counted(&bench, vec![slot(0), slot(1000)]).await;
     assert_eq!(counts, [api("confirmed"), api("existing"), api("recorded")]);
+    // All of them came with one token, and so they are told.
+    let (_, sources) = bench.store.duplicates(vec![slot(0), slot(1000)], 10).await.unwrap();
+    let told: Vec<_> = sources.iter().map(|one| (one.rule.as_str(), one.token_label.as_str())).collect();
+    assert_eq!(told.len(), 3);
+    assert!(told.iter().all(|(_, token)| *token == "ci"), "{told:?}");
     assert!(bench.state(one).await == RequestState::Queued);
 }
 

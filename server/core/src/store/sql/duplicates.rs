@@ -114,7 +114,9 @@ const COUNTED: [Counted; 3] = [
         at: "created_at",
         rule: "CASE WHEN duplicate_reason IS NULL THEN 'recorded' ELSE 'confirmed' END",
         sent_by: "requested_by",
-        token_label: "''",
+        token_label: "coalesce((SELECT submission.token_label FROM submission
+                                  WHERE submission.request = request.id AND submission.outcome = 'first'
+                                  ORDER BY submission.at, submission.id LIMIT 1), '')",
         count: "count(*)",
     },
 ];
