@@ -219,13 +219,19 @@ const PATCH: &[&str] = &["application/merge-patch+json", "application/json"];
 /// Refuses a body that is not said to be JSON, or is said to be compressed.
 fn must_be_json(headers: &HeaderMap, known: &[&str]) -> Result<()> {
     let mut types = headers.get_all(header::CONTENT_TYPE).iter();
-    let essence = types.next().and_then(|value| value.to_str().ok()?.split(';').next().map(str::trim));
-    if !essence.is_some_and(|essence| known.iter().any(|kind| essence.eq_ignore_ascii_case(kind)))
-        || types.next().is_some()
+    let sent = types.next().and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let mut parts = sent.split(';').map(str::trim);
+    let essence = parts.next().unwrap_or_default();
+    // JSON is UTF-8 (RFC 8259), whatever else a sender may say.
+    let other_charset = parts.filter_map(|parameter| parameter.split_once('=')).any(|(name, value)| {
+        name.trim().eq_ignore_ascii_case("charset")
+            && !value.trim().trim_matches('"').eq_ignore_ascii_case("utf-8")
+    });
+    if !known.iter().any(|kind| essence.eq_ignore_ascii_case(kind)) || types.next().is_some() || other_charset
     {
         return Err(Refusal::new(
             ProblemKind::UnsupportedMediaType,
-            format!("Send the body with Content-Type: {}.", known.join(" or ")),
+            format!("Send the body as UTF-8 with Content-Type: {}.", known.join(" or ")),
         ));
     }
     let plain = |value: &axum::http::HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
@@ -244,7 +250,7 @@ mod tests {
     use axum::http::HeaderValue;
 
     #[test]
-    fn json_is_known_by_its_type_whatever_the_parameters() {
+    fn json_is_known_by_its_type_and_is_utf_8_whatever_the_other_parameters() {
         let typed = |kind: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -252,6 +258,10 @@ mod tests {
         };
         for good in ["application/json", "Application/JSON; charset=utf-8", "application/json;x=y"] {
             assert!(typed(good).is_ok(), "{good}");
+        }
+        assert!(typed("application/json; Charset=\"UTF-8\"").is_ok());
+        for other in ["application/json; charset=utf-16", "application/json;x=y;CHARSET=\"latin1\""] {
+            assert_eq!(typed(other).unwrap_err().0.kind, ProblemKind::UnsupportedMediaType, "{other}");
         }
         for bad in ["", "text/plain", "application/jsonp", "application/x-www-form-urlencoded", "text/json"] {
             assert_eq!(typed(bad).unwrap_err().0.kind, ProblemKind::UnsupportedMediaType, "{bad}");
