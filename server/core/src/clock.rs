@@ -81,6 +81,19 @@ impl StandingClock {
     }
 }
 
+/// A clock that goes on by a second whenever it is looked at; for tests.
+#[cfg(test)]
+#[derive(Debug)]
+pub(crate) struct HastyClock(pub(crate) StandingClock);
+
+#[cfg(test)]
+impl Clock for HastyClock {
+    fn now(&self) -> Moment {
+        self.0.advance(Duration::from_secs(1));
+        self.0.now()
+    }
+}
+
 impl Clock for StandingClock {
     fn now(&self) -> Moment {
         *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)

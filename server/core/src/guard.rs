@@ -89,19 +89,20 @@ pub(crate) fn reused(claim: &Claim, differs: Vec<String>) -> Error {
     error
 }
 
-/// The first answer again, with where its request stands now.
+/// The first answer again, with where its request stands now. `at` is when the repeat arrived: the request may have come to
+/// its end since it was looked up.
 pub(crate) fn replay(
     claim: Claim,
     request: Option<&StoredRequest>,
     guard: &GuardSettings,
-    now: Moment,
+    at: Moment,
 ) -> Answered {
     let ended = ended(&claim, request);
     Answered {
         existing: claim.existing,
         replayed: true,
         state: request.map(|request| request.view.state),
-        expires: Some(ended.unwrap_or(now).plus(guard.retention)),
+        expires: Some(ended.unwrap_or(at).plus(guard.retention)),
         request_id: claim.request,
         answer: claim.answer,
     }

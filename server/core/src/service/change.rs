@@ -146,24 +146,17 @@ fn in_body(error: FieldError) -> FieldError {
 
 /// The merge patch of an update.
 pub(super) fn patch(body: &[u8]) -> Result<Object> {
-    match json::read(body)? {
-        Value::Object(patch) => Ok(patch),
-        _ => Err(Error::new(
-            ProblemKind::InvalidJson,
-            "The body must be one JSON object: the parameters to change, with null for one to remove.",
-        )),
-    }
+    whole(body, ": the parameters to change, with null for one to remove.")
 }
 
 /// An action's parameters, which may be left out altogether.
 pub(super) fn input(body: &[u8]) -> Result<Object> {
-    if body.trim_ascii().is_empty() {
-        return Ok(Object::new());
-    }
-    match json::read(body)? {
-        Value::Object(body) => Ok(body),
-        _ => Err(Error::new(ProblemKind::InvalidJson, "The body must be one JSON object.")),
-    }
+    if body.trim_ascii().is_empty() { Ok(Object::new()) } else { whole(body, ".") }
+}
+
+fn whole(body: &[u8], which: &str) -> Result<Object> {
+    let wrong = || Error::new(ProblemKind::InvalidJson, format!("The body must be one JSON object{which}"));
+    if let Value::Object(object) = json::read(body)? { Ok(object) } else { Err(wrong()) }
 }
 
 impl Portal {
@@ -178,7 +171,8 @@ impl Portal {
         labels: Vec<String>,
     ) -> Result<Answered> {
         arrival.key()?;
-        let patch = patch(&body)?;
+        let place = (caller, target.team.as_str());
+        let patch = self.0.readable(patch(&body), place, &arrival, Operation::Update).await?;
         self.change(caller, target, arrival, (Operation::Update, None), patch, labels).await
     }
 
@@ -192,7 +186,9 @@ impl Portal {
         labels: Vec<String>,
     ) -> Result<Answered> {
         arrival.key()?;
-        let body = super::keyed::object(&body, &[])?;
+        let read = super::keyed::object(&body, &[]);
+        let place = (caller, target.team.as_str());
+        let body = self.0.readable(read, place, &arrival, Operation::Delete).await?;
         let answered = self.change(caller, target, arrival, (Operation::Delete, None), body, labels).await?;
         if let Some(delete) = answered.request_id.filter(|_| !answered.replayed) {
             self.0.stop_for(delete).await?;
@@ -211,7 +207,8 @@ impl Portal {
         labels: Vec<String>,
     ) -> Result<Answered> {
         arrival.key()?;
-        let input = input(&body)?;
+        let place = (caller, target.team.as_str());
+        let input = self.0.readable(input(&body), place, &arrival, Operation::Act).await?;
         self.change(caller, target, arrival, (Operation::Act, Some(action)), input, labels).await
     }
 
@@ -257,7 +254,7 @@ impl Inner {
         waited: &mut bool,
     ) -> Result<Answered> {
         if let Some((claim, request)) = self.looked_up(&arrived.scope).await? {
-            return self.repeat_change(claim, request, sent).await;
+            return self.repeat_change(claim, request, sent, now).await;
         }
         let Meant { kind, name, command, meaning, brought, schema_digest, plan } =
             self.meant(caller, sent).await?;
@@ -293,9 +290,9 @@ impl Inner {
             Submitted::Repeat(_) => {
                 *waited = true;
                 let (claim, request) = self.looked_up(&scope).await?.ok_or_else(Error::not_found)?;
-                self.repeat_change(claim, request, sent).await
+                self.repeat_change(claim, request, sent, now).await
             }
-            other => self.first(other),
+            other => self.first(other, now),
         }
     }
 
@@ -331,9 +328,9 @@ impl Inner {
         claim: Claim,
         request: Option<StoredRequest>,
         sent: &Sent,
+        at: Moment,
     ) -> Result<Answered> {
-        let replay =
-            |claim| Ok(guard::replay(claim, request.as_ref(), &self.settings.guard, self.clock.now()));
+        let replay = |claim| Ok(guard::replay(claim, request.as_ref(), &self.settings.guard, at));
         let key = self.key_of(claim.meaning.key_version).await?;
         if claim.meaning.body_hash == guard::body_hash(&key, &sent.hashed()) {
             return replay(claim);
@@ -349,7 +346,10 @@ impl Inner {
             }
             Ok(command) => command,
             // What does not fit is not what was accepted first.
-            Err(_) => sent.command(sent.body.clone(), Labels::default(), None),
+            Err(mut wrong) => {
+                let (labels, correlation) = labels::read(labels::split(&sent.labels, &mut wrong), &mut wrong);
+                sent.command(sent.body.clone(), labels, correlation.as_ref())
+            }
         };
         let command = self.marked_as_first(request.as_ref(), sent, schema.as_ref(), command).await?;
         let differs = first.map(|first| first.differences(&command));

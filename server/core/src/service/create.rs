@@ -176,20 +176,56 @@ impl Sent {
     }
 
     /// The names of what differs from a first command, where the schema cannot say it because something does not fit.
-    fn misfits(&self, first: &Command, parameters: Object) -> Vec<String> {
-        let told = |member: &str, value: Option<&Name>| {
-            (self.body.get(member).and_then(Value::as_str) != value.map(Name::as_str))
-                .then(|| member.to_owned())
+    fn misfits(
+        &self,
+        first: &Command,
+        mut parameters: Object,
+        schema: Option<&ParameterSchema>,
+    ) -> Vec<String> {
+        // What cannot be read is not what was accepted first.
+        let mut differs = Vec::new();
+        let mut wrong = Vec::new();
+        let (labels, labelled) = self.read_labels(&mut wrong);
+        if !wrong.is_empty() {
+            differs.push("labels".to_owned());
+        }
+        let mut unless_read = |member: &str, wrong: bool| {
+            if wrong {
+                differs.push(member.to_owned());
+            }
         };
-        let parameters = parameters
-            .into_iter()
-            .filter(|(name, value)| first.parameters.get(name) != (!value.is_null()).then_some(value))
-            .map(|(name, _)| format!("parameters.{name}"));
-        [told("name", first.name.as_ref()), told("offering", first.offering.as_ref())]
-            .into_iter()
-            .flatten()
-            .chain(parameters)
-            .collect()
+        let correlation = self
+            .text("", "correlation_id")
+            .and_then(|text| text.map(CorrelationId::parse).transpose().map_err(|error| field("", error)));
+        unless_read("correlation_id", correlation.is_err());
+        let parent = self
+            .text("", "parent_id")
+            .and_then(|text| text.map(str::parse::<RequestId>).transpose().map_err(|error| field("", error)));
+        unless_read("parent_id", parent.is_err());
+        let sent = self.body.get("parameters");
+        unless_read("parameters", sent.is_some_and(|sent| !sent.is_object() && !sent.is_null()));
+        parameters.retain(|_, value| !value.is_null());
+        for (name, value) in &first.parameters {
+            let default = schema.and_then(|schema| schema.value()["properties"][name].get("default"));
+            if !parameters.contains_key(name) && default == Some(value) {
+                parameters.insert(name.clone(), value.clone());
+            }
+        }
+        let name = |member| self.text("", member).ok().flatten().and_then(|text| Name::parse(text).ok());
+        differs.extend(first.differences(&Command {
+            operation: Operation::Create,
+            target: None,
+            action: None,
+            offering: name("offering"),
+            name: name("name"),
+            parameters,
+            labels,
+            correlation_id: correlation.ok().flatten().or(labelled).map(|id| id.to_string()),
+            parent_id: parent.ok().flatten(),
+        }));
+        differs.sort();
+        differs.dedup();
+        differs
     }
 
     /// The correlation ID that it carries, wherever it is well-formed and clear.
@@ -273,9 +309,9 @@ impl Portal {
         body: Bytes,
         labels: Vec<String>,
     ) -> Result<Answered> {
-        let key = arrival.key()?;
-        let sent = Sent::read(&body, labels)?;
-        let now = self.0.clock.now();
+        let (key, now) = (arrival.key()?, self.0.clock.now());
+        let read = Sent::read(&body, labels);
+        let sent = self.0.readable(read, (caller, team), &arrival, Operation::Create).await?;
         let found = self.0.visible_team(caller, team).await;
         let team = self.0.seen(found, (caller, team), &arrival, Operation::Create).await?;
         let mut arrived = self.0.arrived(caller, team.as_str(), key, Operation::Create, now);
@@ -298,7 +334,7 @@ impl Inner {
         waited: &mut bool,
     ) -> Result<Answered> {
         if let Some((claim, request)) = self.looked_up(&arrived.scope).await? {
-            return self.repeat_create(claim, request, sent).await;
+            return self.repeat_create(claim, request, sent, now).await;
         }
         caller.must(TeamAct::Request, team)?;
         let scope = arrived.scope.clone();
@@ -307,7 +343,7 @@ impl Inner {
         }
         *waited = true;
         let (claim, request) = self.looked_up(&scope).await?.ok_or_else(Error::not_found)?;
-        self.repeat_create(claim, request, sent).await
+        self.repeat_create(claim, request, sent, now).await
     }
 
     /// Takes in what may be the first with its key; nothing where another came first meanwhile.
@@ -358,7 +394,7 @@ impl Inner {
             Submitted::Repeat(_) => Ok(None),
             Submitted::NameTaken(holder) => Err(guard::name_taken(&holder, &asked_for)),
             Submitted::Suspected(earlier) => Err(guard::suspected(&earlier, &asked_for)),
-            other => self.first(other).map(Some),
+            other => self.first(other, now).map(Some),
         }
     }
 
@@ -368,11 +404,11 @@ impl Inner {
         claim: Claim,
         request: Option<StoredRequest>,
         sent: &Sent,
+        at: Moment,
     ) -> Result<Answered> {
-        let now = self.clock.now();
         let key = self.key_of(claim.meaning.key_version).await?;
         if claim.meaning.body_hash == guard::body_hash(&key, &sent.hashed()) {
-            return Ok(guard::replay(claim, request.as_ref(), &self.settings.guard, now));
+            return Ok(guard::replay(claim, request.as_ref(), &self.settings.guard, at));
         }
         if claim.schema_digest.is_none() {
             return Err(guard::reused(&claim, vec!["operation".into()]));
@@ -385,7 +421,7 @@ impl Inner {
         if let Some(command) = &command
             && claim.meaning.fingerprint == key.fingerprint(&command.canonical())
         {
-            return Ok(guard::replay(claim, request.as_ref(), &self.settings.guard, now));
+            return Ok(guard::replay(claim, request.as_ref(), &self.settings.guard, at));
         }
         let Some(first) = guard::first_command(&claim, request.as_ref()) else {
             return Err(guard::reused(&claim, Vec::new()));
@@ -398,7 +434,7 @@ impl Inner {
         }
         let differs = match command {
             Some(command) => first.differences(&Command { parameters, ..command }),
-            None => sent.misfits(&first, parameters),
+            None => sent.misfits(&first, parameters, schema.as_ref()),
         };
         Err(guard::reused(&claim, differs))
     }

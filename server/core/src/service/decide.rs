@@ -17,7 +17,8 @@ impl Portal {
     /// Stops a request; stopping it again is no error.
     pub async fn cancel(&self, caller: &Caller, id: &str, arrival: Arrival, body: Bytes) -> Result<Answered> {
         arrival.key()?;
-        let body = object(&body, &[])?;
+        let read = object(&body, &[]);
+        let body = self.0.readable_about(read, (caller, id), &arrival, Operation::Cancel).await?;
         let answered = self
             .0
             .decide(caller, id, arrival, body, Operation::Cancel, |request, _| Ok(Effect::Cancel(request)))
@@ -31,7 +32,8 @@ impl Portal {
     /// Opens the next attempt of a request that failed.
     pub async fn retry(&self, caller: &Caller, id: &str, arrival: Arrival, body: Bytes) -> Result<Answered> {
         arrival.key()?;
-        let body = object(&body, &[])?;
+        let read = object(&body, &[]);
+        let body = self.0.readable_about(read, (caller, id), &arrival, Operation::Retry).await?;
         let resource = ResourceId(self.0.ids.uuid(self.0.clock.now()));
         let effect = |request, _: &Object| Ok(Effect::Retry(request, resource));
         self.0.decide(caller, id, arrival, body, Operation::Retry, effect).await
@@ -48,7 +50,8 @@ impl Portal {
         body: Bytes,
     ) -> Result<Answered> {
         arrival.key()?;
-        let body = object(&body, &["resolution", "force", "reason"])?;
+        let read = object(&body, &["resolution", "force", "reason"]);
+        let body = self.0.readable_about(read, (caller, id), &arrival, Operation::Resolve).await?;
         let effect = |request, body: &Object| {
             let resolution: Resolution = body
                 .get("resolution")
@@ -87,6 +90,24 @@ fn forced(caller: &Caller, resolution: Resolution, body: &Object) -> Result<Opti
 }
 
 impl Inner {
+    /// What was read of a body about a request; see [`Inner::readable`].
+    async fn readable_about(
+        &self,
+        read: Result<Object>,
+        (caller, id): (&Caller, &str),
+        arrival: &Arrival,
+        operation: Operation,
+    ) -> Result<Object> {
+        let Err(error) = read else { return read };
+        match self.visible_request(caller, id).await {
+            Ok(request) => {
+                let team = request.view.team;
+                self.readable(Err(error), (caller, team.as_str()), arrival, operation).await
+            }
+            Err(_) => Err(error),
+        }
+    }
+
     async fn decide(
         &self,
         caller: &Caller,

@@ -332,6 +332,25 @@ impl Inner {
         }
     }
 
+    /// What was read of a body; where it cannot be read, that is written down of who may see the team, and of nobody else.
+    pub(crate) async fn readable<T>(
+        &self,
+        read: Result<T>,
+        (caller, team): (&Caller, &str),
+        arrival: &Arrival,
+        operation: Operation,
+    ) -> Result<T> {
+        let error = match read {
+            Ok(read) => return Ok(read),
+            Err(error) => error,
+        };
+        if let Ok(team) = self.visible_team(caller, team).await {
+            let arrived = self.arrived(caller, team.as_str(), arrival.key()?, operation, self.clock.now());
+            self.record(arrived, &Err(error.clone()), false);
+        }
+        Err(error)
+    }
+
     /// What the caller was to see of a team for a keyed call; where it may not, a repeat of an own key is written down.
     pub(crate) async fn seen<T>(
         &self,
@@ -383,7 +402,7 @@ impl Inner {
         error: Error,
     ) -> Result<Answered> {
         let result = match self.looked_up(&arrived.scope).await? {
-            Some((claim, request)) => self.repeat(claim, request.as_ref(), command, body).await,
+            Some((claim, request)) => self.repeat(claim, request.as_ref(), (command, body), arrived.at).await,
             None => Err(error),
         };
         self.record(arrived, &result, false);
@@ -398,9 +417,9 @@ impl Inner {
         may: impl FnOnce() -> Result<()>,
         waited: &mut bool,
     ) -> Result<Answered> {
-        let store = self.store.as_ref();
+        let (store, at) = (self.store.as_ref(), submission.arrived.at);
         if let Some((claim, request)) = self.looked_up(&submission.arrived.scope).await? {
-            return self.repeat(claim, request.as_ref(), command, body).await;
+            return self.repeat(claim, request.as_ref(), (command, body), at).await;
         }
         may()?;
         let scope = submission.arrived.scope.clone();
@@ -408,34 +427,35 @@ impl Inner {
             Submitted::Repeat(_) => {
                 *waited = true;
                 let (claim, request) = self.looked_up(&scope).await?.ok_or_else(Error::not_found)?;
-                self.repeat(claim, request.as_ref(), command, body).await
+                self.repeat(claim, request.as_ref(), (command, body), at).await
             }
-            other => self.first(other),
+            other => self.first(other, at),
         }
     }
 
-    /// A repeat gets the first answer, if it means the same.
+    /// A repeat that arrived `at` this moment gets the first answer, if it means the same.
     async fn repeat(
         &self,
         claim: Claim,
         request: Option<&StoredRequest>,
-        command: &Command,
-        body: &Value,
+        (command, body): (&Command, &Value),
+        at: Moment,
     ) -> Result<Answered> {
         let key = self.key_of(claim.meaning.key_version).await?;
         let same = claim.meaning.body_hash == guard::body_hash(&key, body)
             || claim.meaning.fingerprint == key.fingerprint(&command.canonical());
         if same {
-            return Ok(guard::replay(claim, request, &self.settings.guard, self.clock.now()));
+            return Ok(guard::replay(claim, request, &self.settings.guard, at));
         }
         let differs = guard::first_command(&claim, request).map(|first| first.differences(command));
         Err(guard::reused(&claim, differs.unwrap_or_default()))
     }
 
-    /// What the caller is told of a first submission.
-    fn first(&self, submitted: Submitted) -> Result<Answered> {
+    /// What the caller is told of a first submission that arrived `at` this moment. Whatever it made may have come to its end
+    /// meanwhile, so no more is promised than counts from there.
+    fn first(&self, submitted: Submitted, at: Moment) -> Result<Answered> {
         use domain::problem::ProblemKind;
-        let expires = Some(self.clock.now().plus(self.settings.guard.retention));
+        let expires = Some(at.plus(self.settings.guard.retention));
         match submitted {
             Submitted::First(answer, request_id) => {
                 Ok(Answered { answer, replayed: false, existing: false, state: None, expires, request_id })

@@ -258,7 +258,7 @@ impl Inner {
         }
         let hashed = hashed(event);
         if let Some((claim, request)) = self.looked_up(&arrived.scope).await? {
-            return self.repeated(claim, request.as_ref(), &hashed).await;
+            return self.repeated(claim, request.as_ref(), &hashed, arrived.at).await;
         }
         let id = arrived.scope.key.as_str();
         let read = mapping::Event { id, headers: &headers, payload };
@@ -274,7 +274,7 @@ impl Inner {
         }
         *waited = true;
         let (claim, request) = self.looked_up(&arrived.scope).await?.ok_or_else(Error::not_found)?;
-        self.repeated(claim, request.as_ref(), &hashed).await
+        self.repeated(claim, request.as_ref(), &hashed, arrived.at).await
     }
 
     /// A repeat has the same payload, byte for byte; what it would mean today is of no interest.
@@ -283,12 +283,13 @@ impl Inner {
         claim: Claim,
         request: Option<&StoredRequest>,
         hashed: &Value,
+        at: Moment,
     ) -> Result<Became> {
         let key = self.key_of(claim.meaning.key_version).await?;
         if claim.meaning.body_hash != guard::body_hash(&key, hashed) {
             return Err(guard::reused(&claim, vec!["payload".into()]));
         }
-        Ok(Became::Answered(guard::replay(claim, request, &self.settings.guard, self.clock.now())))
+        Ok(Became::Answered(guard::replay(claim, request, &self.settings.guard, at)))
     }
 
     /// What is written down of a genuine event.

@@ -1,7 +1,11 @@
 //! Every arrival is kept with its outcome: firsts with their claim, repeats and refusals in batches soon after.
 
-use crate::testing::{House, SOON, eventually, vm, with_fake};
-use domain::{id::RequestId, problem::ProblemKind, submission::Channel};
+use crate::{
+    service::Target,
+    testing::{House, SOON, eventually, key, vm, with_fake},
+};
+use bytes::Bytes;
+use domain::{id::RequestId, problem::ProblemKind, role::TeamRole, submission::Channel};
 use std::time::{Duration, Instant};
 
 /// What became of a request's arrivals, once there are this many.
@@ -95,4 +99,44 @@ async fn a_shutdown_writes_what_waits() {
     }
     tokio::time::timeout(SOON, house.shut_down()).await.unwrap();
     assert_eq!(house.store.submissions(id).await.unwrap().results.len(), 4);
+}
+
+#[tokio::test]
+async fn a_body_that_cannot_be_read_is_kept_of_who_may_see_the_team_and_of_nobody_else() {
+    let (mut house, _) = with_fake().await;
+    house.work();
+    let id = house.create("one").await.to_string();
+    let stranger = house.person("ben", "beta", TeamRole::Owner).await;
+    let target = || Target { team: "alpha".into(), kind: "vm".into(), name: "one".into() };
+    let bad = || Bytes::from_static(b"{\"unread\":");
+    for (who, caller) in [("a", &house.ann), ("b", &stranger)] {
+        let with = |door: &str| key(&format!("{who}-{door}"));
+        let portal = &house.portal;
+        for refused in [
+            portal.create_request(caller, "alpha", with("create"), bad(), Vec::new()).await,
+            portal.update(caller, target(), with("update"), bad(), Vec::new()).await,
+            portal.delete(caller, target(), with("delete"), bad(), Vec::new()).await,
+            portal.act(caller, target(), "grow", with("act"), bad(), Vec::new()).await,
+            portal.cancel(caller, &id, with("cancel"), bad()).await,
+            portal.retry(caller, &id, with("retry"), bad()).await,
+            portal.resolve(caller, &id, with("resolve"), bad()).await,
+        ] {
+            assert_eq!(
+                refused.unwrap_err().kind,
+                ProblemKind::InvalidJson,
+                "before whether anything is seen"
+            );
+        }
+    }
+    // What comes later is written later.
+    house.send("last", &vm("LAST")).await.unwrap_err();
+    let kept = async |which: &'static str| -> i64 {
+        sqlx::query_scalar(which).fetch_one(&mut house.database().await).await.unwrap()
+    };
+    eventually(async || (kept("SELECT count(*) FROM submission WHERE key = 'last'").await > 0).then_some(()))
+        .await;
+    let refused = "SELECT count(DISTINCT operation) FROM submission
+                    WHERE key LIKE 'a-%' AND outcome = 'refused' AND problem = 'invalid-json' AND request IS NULL";
+    assert_eq!(kept(refused).await, 7);
+    assert_eq!(kept("SELECT count(*) FROM submission WHERE key LIKE 'b-%'").await, 0);
 }

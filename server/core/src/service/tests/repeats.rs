@@ -11,7 +11,7 @@ use domain::{
     state::RequestState::{Queued, Succeeded},
     view::RequestView,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// What a repeat must have in common with its first.
 #[track_caller]
@@ -282,4 +282,31 @@ async fn a_retry_of_a_create_after_its_resource_is_gone_makes_nothing() {
     assert!(again.replayed);
     assert_eq!(again.state, Some(domain::state::RequestState::Canceled));
     assert!(house.is_free("one").await);
+}
+
+#[tokio::test]
+async fn what_differs_is_named_whether_or_not_it_fits() {
+    let (house, _) = with_fake().await;
+    let first = json!({ "offering": "vm", "name": "one", "parameters": { "size": "large", "count": 2 }, "labels": { "a": "1" } });
+    house.send("k", &first).await.unwrap();
+    let with = |change: Value| {
+        let mut body = first.clone();
+        body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        body
+    };
+    // Something in each does not fit.
+    for (change, differs) in [
+        (json!({ "name": "NOT ONE" }), &["name"][..]),
+        (json!({ "name": "NOT ONE", "labels": { "a": "2" } }), &["labels.a", "name"]),
+        (json!({ "labels": { "system.x": "y" } }), &["labels", "labels.a"]),
+        (json!({ "parameters": { "size": "huge", "count": 2 } }), &["parameters.size"]),
+        (json!({ "parameters": { "count": "2" } }), &["parameters.count", "parameters.size"]),
+        (json!({ "parameters": [] }), &["parameters", "parameters.count", "parameters.size"]),
+        (json!({ "correlation_id": 7, "parent_id": "nobody" }), &["correlation_id", "parent_id"]),
+        (json!({ "correlation_id": "c", "name": "NOT ONE" }), &["correlation_id", "name"]),
+    ] {
+        let refused = house.send("k", &with(change.clone())).await.unwrap_err();
+        assert_eq!(refused.kind, ProblemKind::KeyReused, "{change}");
+        assert_eq!(refused.differs, differs, "{change}");
+    }
 }

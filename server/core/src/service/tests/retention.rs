@@ -1,14 +1,18 @@
 //! How long a key is kept, reckoned from its request's end.
 
 use crate::{
+    clock::{HastyClock, StandingClock},
     provisioner::fake::Fake,
+    store::{NO_TEAM, Scope},
     testing::{House, Plan, eventually, send, standing, vm},
 };
 use domain::{
+    key::SubmissionKey,
     problem::ProblemKind::{self, KeyExpired, NotFound},
     state::RequestState::Succeeded,
+    time::Moment,
 };
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 const MOMENT: Duration = Duration::from_millis(1);
 
@@ -121,4 +125,25 @@ async fn a_token_is_kept_under_its_key_from_its_making() {
     clock.advance(MOMENT);
     let refused = make().await.unwrap_err();
     assert_eq!((refused.kind, refused.request), (KeyExpired, None));
+}
+
+#[tokio::test]
+async fn no_more_is_promised_than_is_kept() {
+    // Time goes on between the arrival of a submission and its answer.
+    let clock = Arc::new(HastyClock(StandingClock::at(Moment::from_millis(1_780_000_000_000))));
+    let house = House::build(Plan { clock, ..Plan::of(Fake::default()) }).await;
+    let retention = Duration::from_secs(house.portal.guard_policy().retention_seconds);
+    let made = house.portal.create_token(&house.ann, crate::testing::key("t"), r#"{"label":"ci"}"#.into());
+    let promised = made.await.unwrap().expires.unwrap();
+    let scope =
+        Scope { team: NO_TEAM.into(), principal: house.ann.id, key: SubmissionKey::parse(b"t").unwrap() };
+    let (claim, _) = house.store.claimed(&scope).await.unwrap().unwrap();
+    assert_eq!(promised, claim.claimed_at.plus(retention));
+    // What it makes may end at once.
+    let before = house.portal.now();
+    let first = house.send("k", &vm("one")).await.unwrap().expires.unwrap();
+    assert_eq!(first, before.plus(Duration::from_secs(1)).plus(retention));
+    let before = house.portal.now();
+    let again = house.send("k", &vm("one")).await.unwrap().expires.unwrap();
+    assert_eq!(again, before.plus(Duration::from_secs(1)).plus(retention));
 }
