@@ -108,6 +108,10 @@ impl Execution {
 
 /// Why something could not be done.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is asked by itself, and most trouble is none of them"
+)]
 pub(super) struct Trouble {
     /// In words.
     pub(super) why: String,
