@@ -30,8 +30,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 const WRITE_EVERY: Duration = Duration::from_millis(200);
 /// How often a write of arrivals is tried before they are given up, so that what waits stays bounded.
 const MOST_FAILURES: u32 = 60;
-/// How many arrivals one write takes.
-const WRITE_AT_ONCE: usize = 4000;
+/// How many arrivals one write takes. It is small, so that no submission waits for long behind it, and little is in memory.
+const WRITE_AT_ONCE: usize = 1000;
 
 /// Runs the portal's own work until `shutdown`.
 pub(crate) async fn background(portal: Arc<Inner>, shutdown: CancellationToken) {
@@ -107,9 +107,12 @@ async fn write_arrivals(
     let mut batch = Vec::new();
     let mut failures = 0;
     loop {
-        tokio::select! {
-            () = tokio::time::sleep(WRITE_EVERY) => {}
-            () = shutdown.cancelled() => waiting.close(),
+        // Where more waits than one write takes, the next follows at once.
+        if failures > 0 || waiting.len() < WRITE_AT_ONCE {
+            tokio::select! {
+                () = tokio::time::sleep(WRITE_EVERY) => {}
+                () = shutdown.cancelled() => waiting.close(),
+            }
         }
         while batch.len() < WRITE_AT_ONCE
             && let Ok(arrived) = waiting.try_recv()
