@@ -118,10 +118,9 @@ pub(crate) async fn submit(store: &dyn Store, submission: Submission, wait: Dura
     let unknown = || Error::new(ProblemKind::KeyInUse, ProblemKind::KeyInUse.help()).after(SOON);
     let error = match timeout(wait, store.submit(submission)).await {
         Ok(Err(error @ StoreError::Contended(_))) => error.into(),
-        // The connection broke while the database was asked to keep it.
-        Ok(Err(StoreError::Unavailable(_))) if !turn.withdraw() => return Err(unknown()),
+        // It took too long, or the connection broke, while the database was asked to keep it.
+        Ok(Err(StoreError::Unavailable(_))) | Err(_) if !turn.withdraw() => return Err(unknown()),
         Ok(submitted) => return Ok(submitted?),
-        Err(_) if !turn.withdraw() => return Err(unknown()),
         Err(_) => Error::new(ProblemKind::Contended, ProblemKind::Contended.help()).after(SOON),
     };
     let in_use = timeout(SOON, store.key_in_use(&scope)).await;

@@ -123,7 +123,9 @@ async fn commit(transaction: Transaction<'_, sqlx::Postgres>, turns: &[&Turn]) -
     }
     let committed = transaction.commit().await.map_err(StoreError::from);
     if matches!(committed, Err(StoreError::Contended(_))) {
-        turns.iter().for_each(|turn| turn.put_back());
+        for turn in turns {
+            turn.put_back();
+        }
     }
     committed
 }
