@@ -126,7 +126,9 @@ impl Portal {
             let secret = |name: &str| offering.is_none_or(|offering| offering.secret_outputs.contains(name));
             let secrets =
                 texts(outputs.iter().filter(|(name, _)| secret(name.as_str())).map(|(_, value)| value));
-            said.entries.iter_mut().for_each(|entry| veil_entry(entry, &secrets));
+            for entry in &mut said.entries {
+                veil_entry(entry, &secrets);
+            }
         }
         if let Some(request) = &request {
             portal.veil_entries(request, &mut said.entries).await?;

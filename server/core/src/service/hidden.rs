@@ -236,7 +236,9 @@ impl Inner {
             None => Object::new(),
         };
         let secrets = texts(hidden.values().chain(outputs.values()));
-        entries.iter_mut().for_each(|entry| veil_entry(entry, &secrets));
+        for entry in entries {
+            veil_entry(entry, &secrets);
+        }
         Ok(())
     }
 

@@ -462,7 +462,7 @@ async fn succeed(
     exactly_one(&done, "resource")
 }
 
-fn corrupt(error: serde_json::Error) -> StoreError {
+fn corrupt(error: &serde_json::Error) -> StoreError {
     StoreError::Corrupt(error.to_string())
 }
 
@@ -471,7 +471,7 @@ async fn scrub(connection: &mut Connection, request: RequestId, secrets: &[Strin
     let mut holding = BTreeMap::new();
     for secret in secrets {
         // As it stands within the JSON of an entry. Most secrets were never written, so often no row is met.
-        let quoted = serde_json::to_string(secret).map_err(corrupt)?;
+        let quoted = serde_json::to_string(secret).map_err(|error| corrupt(&error))?;
         let found: Vec<(i64, String)> = sqlx::query_as(
             "SELECT seq, entry FROM event WHERE request = $1 AND entry <> replace(entry, $2, '')",
         )
@@ -483,10 +483,10 @@ async fn scrub(connection: &mut Connection, request: RequestId, secrets: &[Strin
     }
     for (seq, entry) in holding {
         // Not in the text itself, whose own words may be part of a secret.
-        let mut entry: EventEntry = serde_json::from_str(&entry).map_err(corrupt)?;
+        let mut entry: EventEntry = serde_json::from_str(&entry).map_err(|error| corrupt(&error))?;
         veil_entry(&mut entry, secrets);
         let done = sqlx::query("UPDATE event SET entry = $1 WHERE request = $2 AND seq = $3")
-            .bind(serde_json::to_string(&entry).map_err(corrupt)?)
+            .bind(serde_json::to_string(&entry).map_err(|error| corrupt(&error))?)
             .bind(request.0)
             .bind(seq)
             .execute(&mut *connection)
