@@ -182,7 +182,7 @@ async fn while_postgresql_is_away_nothing_is_taken_in_and_once_it_is_back_nothin
     let world = World::at(Home::on_postgres(&cluster, &[]));
     let (other, there) = beside(&world, &[]);
     let mut kept: Vec<(String, Value, Answer)> = Vec::new();
-    let mut doubtful: Vec<(String, Value)> = Vec::new();
+    let (mut refused, mut doubtful): (Vec<(String, Value)>, Vec<(String, Value)>) = (Vec::new(), Vec::new());
     for round in 0..3 {
         // Senders are at it while the database goes away under them.
         let sends = (0..60).map(|number| {
@@ -199,12 +199,19 @@ async fn while_postgresql_is_away_nothing_is_taken_in_and_once_it_is_back_nothin
         assert_eq!(cluster.ask("stop"), "stopped");
         for send in sends {
             let (key, body, answer) = send.await.unwrap();
-            if answer.status == 202 {
-                kept.push((key, body, answer));
-            } else {
-                let answer = answer.refused(503, "store-unavailable");
-                assert!(answer.header("retry-after").is_some());
-                doubtful.push((key, body));
+            match answer.status {
+                202 => kept.push((key, body, answer)),
+                // It was cut while PostgreSQL kept it: nobody knows whether it did.
+                409 => {
+                    let answer = answer.refused(409, "idempotency-key-in-use");
+                    assert!(answer.header("retry-after").is_some());
+                    doubtful.push((key, body));
+                }
+                _ => {
+                    let answer = answer.refused(503, "store-unavailable");
+                    assert!(answer.header("retry-after").is_some());
+                    refused.push((key, body));
+                }
             }
         }
         for (server, api) in [(&world.server, &world.ann), (&other, &there)] {
@@ -228,17 +235,19 @@ async fn while_postgresql_is_away_nothing_is_taken_in_and_once_it_is_back_nothin
             assert_eq!(api.ended(&answer.id()).await["state"], "succeeded");
         }
     }
-    assert!(kept.len() > 3 && doubtful.len() > 3, "{} kept, {} not", kept.len(), doubtful.len());
+    assert!(kept.len() > 3 && refused.len() > 3, "{} kept, {} not", kept.len(), refused.len());
     for (key, body, first) in &kept {
         there.post(ALPHA, key, body).await.repeats(first);
         assert_eq!(there.ended(&first.id()).await["state"], "succeeded");
     }
-    // Who was told to come again does, and gets one thing of each.
-    for (key, body) in &doubtful {
-        let id = world.ann.post(ALPHA, key, body).await.is(202).id();
-        assert_eq!(world.ann.ended(&id).await["state"], "succeeded");
+    // Who was told to come again does, and gets one thing of each. What was refused was not there before.
+    for (key, body) in refused.iter().chain(&doubtful) {
+        let answer = world.ann.post(ALPHA, key, body).await.is(202);
+        let is_refused = refused.iter().any(|(of, _)| of == key);
+        assert!(!(is_refused && answer.header("idempotency-replayed").is_some()), "503 was no refusal");
+        assert_eq!(world.ann.ended(&answer.id()).await["state"], "succeeded");
     }
-    let all = i64::try_from(kept.len() + doubtful.len() + 6).unwrap();
+    let all = i64::try_from(kept.len() + refused.len() + doubtful.len() + 6).unwrap();
     assert_eq!((world.count().await, world.resources("alpha").await), (all, all));
 }
 
