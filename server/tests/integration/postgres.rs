@@ -182,7 +182,8 @@ async fn while_postgresql_is_away_nothing_is_taken_in_and_once_it_is_back_nothin
     let world = World::at(Home::on_postgres(&cluster, &[]));
     let (other, there) = beside(&world, &[]);
     let mut kept: Vec<(String, Value, Answer)> = Vec::new();
-    let (mut refused, mut doubtful): (Vec<(String, Value)>, Vec<(String, Value)>) = (Vec::new(), Vec::new());
+    let mut refused: Vec<(String, Value)> = Vec::new();
+    let mut doubtful: Vec<(String, Value)> = Vec::new();
     for round in 0..3 {
         // Senders are at it while the database goes away under them.
         let sends = (0..60).map(|number| {
