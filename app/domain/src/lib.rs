@@ -24,6 +24,7 @@ pub mod name;
 pub mod notification;
 pub mod plan;
 pub mod problem;
+pub mod quota;
 pub mod role;
 pub mod saved;
 pub mod search;

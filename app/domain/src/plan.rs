@@ -144,6 +144,8 @@ pub enum PlannedOutcome {
 pub struct QuotaEffect {
     /// How much it would add, with all that it is made of; below zero where it gives back.
     pub cost: i64,
+    /// What the team uses now; null where there is no limit, since then nobody counts.
+    pub used: Option<u64>,
     /// The most that the team may use; null where there is no limit.
     pub limit: Option<u64>,
 }

@@ -4,6 +4,7 @@
 
 use crate::{
     id::RequestId,
+    quota::QuotaShort,
     view::{EarlierRequest, Object},
 };
 use serde::{Deserialize, Serialize};
@@ -62,6 +63,8 @@ problems! {
         "The same team requested the same thing a short while ago under another key. Open the earlier request, or confirm with a reason that you want another."
     NameTaken "name-taken" "The name is not available"
         "A resource of this type and name exists in the team with other parameters, or the name is reserved. Choose another name. Nothing was changed."
+    QuotaExceeded "quota-exceeded" "The team's quota is used up"
+        "Everything that a team has, is being made for it or may have been made costs something, and together that may not exceed the team's limit; how much is used, how high the limit is and how much was asked for is told. Delete what the team does not need any more, or ask an administrator to raise the limit (keyturn team quota). Nothing was changed and no key was used up: once there is room, the same submission with the same key runs."
     DeletionInProgress "deletion-in-progress" "The name is still being given up"
         "A resource of this name is being deleted. Send the same submission again after the time in Retry-After."
     PreconditionRequired "precondition-required" "Say which version you mean"
@@ -182,6 +185,9 @@ pub struct Problem {
     /// The earlier request that this one looks like.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier: Option<Box<EarlierRequest>>,
+    /// What of the team's quota is used, how high it is, and what was asked for on top.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<QuotaShort>,
 }
 
 /// Two versions of a resource that should have been one.

@@ -388,6 +388,7 @@ fn comes_after_the_look_up(kind: ProblemKind) -> bool {
             | ProblemKind::PreconditionRequired
             | ProblemKind::InvalidParameters
             | ProblemKind::NameTaken
+            | ProblemKind::QuotaExceeded
             | ProblemKind::DeletionInProgress
             | ProblemKind::OfferingUnavailable
             | ProblemKind::UnknownOffering

@@ -15,6 +15,8 @@ use leptos::prelude::*;
 pub fn Whose(
     /// The teams to choose from.
     teams: Vec<domain::name::Name>,
+    /// How much of their quotas those use that have a limit.
+    limits: Vec<(domain::name::Name, domain::quota::QuotaUse)>,
     /// The one that is chosen.
     chosen: Option<String>,
     /// The name as it is typed.
@@ -22,8 +24,13 @@ pub fn Whose(
     /// What is wrong, by field.
     misfits: Signal<Misfits>,
 ) -> impl IntoView {
+    let limits = limits.into_iter().map(|(team, uses)| {
+        view! { <p class="quiet" data-quota=team.to_string()>"Team " {team.to_string()} " " {uses.to_string()} " of its quota."</p> }
+    });
+    let limits = limits.collect_view();
     view! {
         <Team teams=teams chosen=chosen/>
+        {limits}
         <Labelled
             field="name".to_owned() title="Name".to_owned() required=true misfits=misfits
             help=Some("Lower-case letters, digits and hyphens, at most 63. It names the resource in the team.".to_owned())

@@ -93,6 +93,7 @@ fn plain(kind: ProblemKind, status: u16) -> Problem {
         request: None,
         versions: None,
         earlier: None,
+        quota: None,
     }
 }
 

@@ -293,6 +293,7 @@ fn unfit(errors: Vec<FieldError>) -> Problem {
         request: None,
         versions: None,
         earlier: None,
+        quota: None,
     }
 }
 

@@ -24,7 +24,7 @@ pub fn RequestForm(
     #[prop(optional_no_strip)]
     team: Option<String>,
 ) -> impl IntoView {
-    let Opening { subject, teams, user, fresh_id, state } = opening;
+    let Opening { subject, teams, limits, user, fresh_id, state } = opening;
     let fresh = state.values.is_empty();
     let brought_back = state.problem.is_some() || !fresh;
     let mut machine = Machine::open(state.request_id.clone(), false, None);
@@ -57,7 +57,8 @@ pub fn RequestForm(
     let creates = subject.on.is_none();
     let before = match (&subject.deed, &subject.on) {
         (Deed::Create, _) => {
-            view! { <Whose teams=teams chosen=chosen name=value("name") misfits=misfits/> }.into_any()
+            view! { <Whose teams=teams limits=limits chosen=chosen name=value("name") misfits=misfits/> }
+                .into_any()
         }
         (Deed::Update, _) => view! { <Fixed subject=subject.clone()/> }.into_any(),
         (Deed::Delete, Some(on)) => {

@@ -27,6 +27,9 @@ pub fn Resources() -> impl IntoView {
         let team = team.get_untracked();
         let (page, reveal) = (shown.page, shown.reveal);
         let tells = shown.tells.then(|| view! { <p><a href=format!("/teams/{team}/notifications")>"Notifications"</a> <span class="quiet">": who is told of what happens"</span></p> });
+        let quota = shown.quota.map(
+            |uses| view! { <p class="quiet" id="quota">"The team " {uses.to_string()} " of its quota."</p> },
+        );
         let empty = page.results.is_empty();
         let at_least = page.total_is.is_some();
         let path = format!("/teams/{team}/resources");
@@ -37,6 +40,7 @@ pub fn Resources() -> impl IntoView {
             <OfTeam team=team.clone() requests=false/>
             <p><a href=format!("/teams/{team}/hooks")>"Hooks of the team"</a> <span class="quiet">": events that ask for something"</span></p>
             {tells}
+            {quota}
             {if empty {
                 view! { <p class="note">"The team has nothing yet. " <a href="/">"Choose something from the catalog."</a></p> }
                     .into_any()

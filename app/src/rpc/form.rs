@@ -4,6 +4,7 @@ use super::Answer;
 use crate::{context::FormState, forms::subject::Subject};
 use domain::{
     name::Name,
+    quota::QuotaUse,
     view::{OfferingView, RequestSummary},
 };
 use leptos::prelude::*;
@@ -23,6 +24,8 @@ pub struct Opening {
     pub subject: Subject,
     /// The teams for which the person may request something; for a form about a resource only its own, if at all.
     pub teams: Vec<Name>,
+    /// How much of their quotas those of them use that have a limit, where something new is asked for.
+    pub limits: Vec<(Name, QuotaUse)>,
     /// Who fills it in: kept values are shown to nobody else.
     pub user: String,
     /// A second ID, for sending the form as something new without script.
@@ -32,7 +35,11 @@ pub struct Opening {
 }
 
 #[cfg(feature = "ssr")]
-fn opened(asking: &crate::context::Asking, caller: portal::Caller, subject: Subject) -> Answer<Opening> {
+async fn opened(
+    asking: &crate::context::Asking,
+    caller: portal::Caller,
+    subject: Subject,
+) -> Answer<Opening> {
     use super::asked;
     use domain::role::TeamAct;
 
@@ -40,10 +47,16 @@ fn opened(asking: &crate::context::Asking, caller: portal::Caller, subject: Subj
         Some(on) => vec![on.team.clone()],
         None => asking.portal.me(&caller).teams.into_iter().map(|membership| membership.team).collect(),
     };
+    let teams: Vec<Name> = teams.into_iter().filter(|team| caller.may(TeamAct::Request, team)).collect();
+    let limits = match &subject.on {
+        Some(_) => Vec::new(),
+        None => asking.portal.limits_of(&caller, &teams).await.map_err(asked::refusal)?,
+    };
     let state = asked::form(asking, &caller)?;
     Ok(Opening {
         subject,
-        teams: teams.into_iter().filter(|team| caller.may(TeamAct::Request, team)).collect(),
+        teams,
+        limits,
         user: caller.name,
         fresh_id: asking.portal.new_submission_key(),
         state,
@@ -60,7 +73,7 @@ pub async fn open_form(
 
     let (asking, caller) = asked::caller()?;
     let offering = asking.portal.offering(&caller, &offering).map_err(asked::refusal)?;
-    opened(&asking, caller, Subject::create(offering))
+    opened(&asking, caller, Subject::create(offering)).await
 }
 
 /// What the address of a form about a resource leads to.
@@ -125,5 +138,6 @@ pub async fn open_change(
         }
     };
     opened(&asking, caller, Subject::on(offering, (&found).into(), deed))
+        .await
         .map(|form| Opened::Form(Box::new(form)))
 }

@@ -2,7 +2,10 @@
 
 use super::Answer;
 use crate::context::Flash;
-use domain::view::{GuardView, OfferingView, Page, ResourceDetail, ResourceView, TokenView};
+use domain::{
+    quota::QuotaUse,
+    view::{GuardView, OfferingView, Page, ResourceDetail, ResourceView, TokenView},
+};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +18,8 @@ pub struct ResourcesPage {
     pub reveal: bool,
     /// Whether the person manages who is told of what happens.
     pub tells: bool,
+    /// How much of its quota the team uses, where it has a limit.
+    pub quota: Option<QuotaUse>,
 }
 
 /// The resources of a team, newest first.
@@ -30,9 +35,10 @@ pub async fn resources(
 
     let (asking, caller) = asked::caller()?;
     let page = asking.portal.resources(&caller, &team, 25, cursor).await.map_err(asked::refusal)?;
+    let quota = asking.portal.limit_of(&caller, &team).await.map_err(asked::refusal)?;
     let team = Name::parse(&team);
     let may = |act| team.as_ref().is_ok_and(|team| caller.may(act, team));
-    Ok(ResourcesPage { page, reveal: may(TeamAct::Reveal), tells: may(TeamAct::ManageNotifications) })
+    Ok(ResourcesPage { page, reveal: may(TeamAct::Reveal), tells: may(TeamAct::ManageNotifications), quota })
 }
 
 /// One resource with all that its page shows.

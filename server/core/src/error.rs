@@ -5,6 +5,7 @@ use domain::{
     json::JsonError,
     key::KeyError,
     problem::{FieldError, ProblemKind, Versions},
+    quota::QuotaShort,
     search::SearchError,
     view::EarlierRequest,
 };
@@ -27,6 +28,8 @@ pub struct Error {
     pub versions: Option<Box<Versions>>,
     /// The earlier request that this one looks like.
     pub earlier: Option<Box<EarlierRequest>>,
+    /// What of the team's quota is used, how high it is, and what was asked for on top.
+    pub quota: Option<QuotaShort>,
     /// After what time the same submission may be sent again.
     pub retry_after: Option<Duration>,
     /// What the log may know and the caller may not.
@@ -45,6 +48,7 @@ impl Error {
             request: None,
             versions: None,
             earlier: None,
+            quota: None,
             retry_after: None,
             context: None,
         }

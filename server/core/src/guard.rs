@@ -12,8 +12,8 @@ use crate::{
     store::{Claim, Meaning, NameHolder, Scope, Store, StoreError, StoredRequest, Submission, Submitted},
 };
 use domain::{
-    command::Command, id::RequestId, json, label::Labels, problem::ProblemKind, time::Moment,
-    view::RequestView,
+    command::Command, id::RequestId, json, label::Labels, problem::ProblemKind, quota::QuotaShort,
+    time::Moment, view::RequestView,
 };
 use serde_json::Value;
 use std::time::Duration;
@@ -159,6 +159,16 @@ pub(crate) fn name_taken(holder: &NameHolder, wanted: &RequestView) -> Error {
     );
     error.differs = differs;
     error.about(holder.request)
+}
+
+/// The refusal of what has no place in its team's quota.
+pub(crate) fn quota_exceeded(team: &str, short: QuotaShort) -> Error {
+    let QuotaShort { used, limit, asked } = short;
+    let detail = format!(
+        "Team {team} uses {used} of its quota of {limit}, and this asks for {asked} more. Delete what is not needed any \
+         more or have the limit raised, and send the same again; the same key may be used. Nothing was changed."
+    );
+    Error { quota: Some(short), ..Error::new(ProblemKind::QuotaExceeded, detail) }
 }
 
 /// The refusal of a name whose holder is being deleted.

@@ -175,7 +175,7 @@ impl House {
         let (portal, store) = open(&ground, &plan).await;
         let now = plan.clock.now();
         for team in ["alpha", "beta"] {
-            store.add_team(&Name::parse(team).unwrap(), now).await.unwrap();
+            store.add_team(&Name::parse(team).unwrap(), None, now).await.unwrap();
         }
         let ann = person(store.as_ref(), "ann", "alpha", TeamRole::Member).await;
         Self { portal, store, ann, ground, plan, background: None }

@@ -80,6 +80,8 @@ enum UserCommand {
 enum TeamCommand {
     /// Adds a team.
     Add(team::Add),
+    /// Tells how much of its quota a team uses, or sets the limit.
+    Quota(team::Quota),
 }
 
 #[derive(Debug, Subcommand)]
@@ -133,6 +135,7 @@ async fn perform(command: Command, common: &Common) -> Result<Said, Failure> {
         Command::Serve => serve::run(&common.configured()?, common.json).await,
         Command::User(UserCommand::Add(add)) => add.run(common).await,
         Command::Team(TeamCommand::Add(add)) => add.run(common).await,
+        Command::Team(TeamCommand::Quota(quota)) => quota.run(common).await,
         Command::Token(TokenCommand::Create(create)) => create.run(common).await,
         Command::Key(key) => key.run(common).await,
         Command::Catalog(CatalogCommand::Check(check)) => check.run(),

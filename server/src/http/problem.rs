@@ -42,6 +42,7 @@ impl Refusal {
             request: error.request.map(RequestLink::to),
             earlier: error.earlier.clone(),
             versions: error.versions.clone(),
+            quota: error.quota,
         }
     }
 }
@@ -67,6 +68,7 @@ pub(crate) fn status(kind: ProblemKind) -> StatusCode {
         P::KeyInUse
         | P::SuspectedDuplicate
         | P::NameTaken
+        | P::QuotaExceeded
         | P::DeletionInProgress
         | P::AlreadyDecided
         | P::NotOffered

@@ -69,7 +69,7 @@ impl Hook {
         api.client.post(address).header("Content-Type", "application/json").body(body.to_owned())
     }
 
-    async fn deliver(&self, api: &Api, event: &str, body: &Value) -> Answer {
+    pub(super) async fn deliver(&self, api: &Api, event: &str, body: &Value) -> Answer {
         Answer::of(self.signed(api, event, &body.to_string())).await
     }
 }
@@ -101,7 +101,7 @@ pub(super) fn owner(world: &World) -> Api {
     world.server.api(&world.server.home.user("olga", "member", Some("alpha:owner"), None))
 }
 
-async fn deliveries(owner: &Api, hook: &Hook, at_least: usize) -> Vec<Value> {
+pub(super) async fn deliveries(owner: &Api, hook: &Hook, at_least: usize) -> Vec<Value> {
     eventually("deliveries are listed", async || {
         let page = owner.get(&format!("{}/deliveries", hook.managed())).await.is(200).json();
         Some(page["results"].as_array().unwrap().clone()).filter(|rows| rows.len() >= at_least)

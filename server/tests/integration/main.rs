@@ -33,6 +33,7 @@ mod managed_forms;
 mod names;
 mod notifications;
 mod postgres;
+mod quotas;
 mod routes;
 mod search;
 mod secrets;

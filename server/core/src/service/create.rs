@@ -374,12 +374,13 @@ impl Inner {
         arrived.labels = serde_json::to_string(&lineage.labels).map_err(Error::internal)?;
         let schema_digest = schema_digest(offering.schema.value());
         let asked_for = request.view.clone();
+        let cost = offering.quota_cost;
         let hidden = match &hidden {
             Some(hidden) => self.seal_hidden(request.view.id, hidden)?,
             None => None,
         };
         let effect =
-            Effect::Create { request: Box::new(request), schema_digest, answer, second_look, hidden };
+            Effect::Create { request: Box::new(request), schema_digest, answer, second_look, hidden, cost };
         let submission = Submission {
             meaning,
             arrived,
@@ -393,6 +394,7 @@ impl Inner {
         match guard::submit(self.store.as_ref(), submission, self.settings.guard.wait).await? {
             Submitted::Repeat(_) => Ok(None),
             Submitted::NameTaken(holder) => Err(guard::name_taken(&holder, &asked_for)),
+            Submitted::QuotaExceeded(short) => Err(guard::quota_exceeded(team.as_str(), short)),
             Submitted::Suspected(earlier) => Err(guard::suspected(&earlier, &asked_for)),
             other => self.first(other, now).map(Some),
         }

@@ -1,6 +1,7 @@
 //! A dry run: what a submission would mean and do. Nothing is claimed, and nothing is stored.
 
 mod changes;
+mod quota;
 mod steps;
 
 use super::{
@@ -16,7 +17,7 @@ use crate::{
 use domain::{
     action, json,
     name::Name,
-    plan::{PlanView, PlannedChange, PlannedOutcome, PlannedStep, QuotaEffect, differing},
+    plan::{PlanView, PlannedChange, PlannedOutcome, PlannedStep, differing},
     problem::RequestLink,
     role::TeamAct,
     view::{Object, RequestView},
@@ -63,9 +64,8 @@ impl Inner {
             None => Vec::new(),
         };
         let known = steps::Known::of(&wanted, lineage.correlation_id.as_deref(), &offering, &hidden);
-        let plan = self.planned(&wanted, &offering, known).await?;
-        let cost = self.cost(&offering, &plan);
-        let quota = QuotaEffect { cost, limit: None };
+        let mut plan = self.planned(&wanted, &offering, known).await?;
+        let quota = self.quota_effect(team, &offering, &mut plan).await?;
         Ok(PlanView { dry_run: true, plan, command, quota, likely_duplicates })
     }
 
@@ -123,30 +123,6 @@ impl Inner {
             return Err(guard::name_taken(&holder, wanted));
         }
         Ok(Some(RequestLink::to(maker)))
-    }
-
-    /// What a plan adds to the quota, with all that its steps ask for.
-    fn cost(&self, offering: &Offering, plan: &PlannedChange) -> i64 {
-        let own = match (&offering.composite, plan.outcome) {
-            (Some(_), PlannedOutcome::Create) => i64::from(offering.quota_cost),
-            (Some(_), PlannedOutcome::Delete) => -i64::from(offering.quota_cost),
-            // Its one step is itself.
-            _ => 0,
-        };
-        own + self.cost_of(&plan.steps)
-    }
-
-    fn cost_of(&self, steps: &[PlannedStep]) -> i64 {
-        let cost = |step: &PlannedStep| {
-            let cost = self.catalog.get(&step.offering).map_or(0, |offering| i64::from(offering.quota_cost));
-            let own = match step.action.as_str() {
-                action::CREATE => cost,
-                action::DELETE | steps::CANCEL => -cost,
-                _ => 0,
-            };
-            own + self.cost_of(&step.steps)
-        };
-        steps.iter().map(cost).sum()
     }
 }
 

@@ -16,6 +16,7 @@ mod labels;
 mod lineage;
 mod notifications;
 mod people;
+mod quotas;
 mod read;
 mod signed;
 #[cfg(test)]
@@ -429,6 +430,7 @@ impl Inner {
                 let (claim, request) = self.looked_up(&scope).await?.ok_or_else(Error::not_found)?;
                 self.repeat(claim, request.as_ref(), (command, body), at).await
             }
+            Submitted::QuotaExceeded(short) => Err(guard::quota_exceeded(&scope.team, short)),
             other => self.first(other, at),
         }
     }
@@ -491,6 +493,7 @@ impl Inner {
             )
             .about(holder.request)),
             Submitted::Suspected(_) => Err(Error::internal("a question about what is no create")),
+            Submitted::QuotaExceeded(_) => Err(Error::internal("a quota of no team")),
             Submitted::Missing => Err(Error::not_found()),
             Submitted::Repeat(_) => Err(Error::internal("a repeat was taken for a first")),
         }

@@ -1,6 +1,6 @@
 //! Who is asking: tokens, passwords, sessions, and the first administrator.
 
-use super::{Inner, Portal};
+use super::{Inner, Portal, quotas};
 use crate::{
     Caller, Credential, Error, Result, secret,
     store::{Made, NewPrincipal, Principal},
@@ -160,10 +160,11 @@ impl Portal {
         }
     }
 
-    /// Makes a team, from the machine's own command line.
-    pub async fn add_team(&self, name: &str) -> Result<()> {
+    /// Makes a team, from the machine's own command line; with a limit of what its resources may cost together.
+    pub async fn add_team(&self, name: &str, limit: Option<u64>) -> Result<()> {
         let team = Name::parse(name).map_err(|error| Error::field("/team", error))?;
-        match self.0.store.add_team(&team, self.0.clock.now()).await? {
+        quotas::within_reason(limit)?;
+        match self.0.store.add_team(&team, limit, self.0.clock.now()).await? {
             Made::New => Ok(()),
             Made::Exists | Made::NoSuchTeam => {
                 Err(Error::field("/team", format!("there is a team {team} already")))

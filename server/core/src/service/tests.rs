@@ -11,6 +11,7 @@ mod history;
 mod hooks;
 mod keys;
 mod lineage;
+mod quotas;
 mod refusals;
 mod rehearsal;
 mod repeats;

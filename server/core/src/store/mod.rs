@@ -17,6 +17,7 @@ mod hidden;
 mod hooks;
 pub mod notifications;
 pub mod postgres;
+mod quotas;
 mod run;
 mod search;
 mod second_look;
@@ -30,6 +31,7 @@ pub use failure::{StoreError, StoreResult};
 pub use families::{Families, StepRequest};
 pub use hidden::HiddenParameters;
 pub use hooks::{Delivery, HookEffect, HookSeal, Hooks, MOST_HOOKS, SealedSecret, StoredHook};
+pub use quotas::Quotas;
 pub use run::{Ending, Held, Hold, Intent, Run};
 pub use search::{ListScope, RequestList, Searching};
 pub use second_look::{Confirmation, SecondLook};
@@ -43,6 +45,7 @@ use domain::{
     id::{PrincipalId, RequestId, ResourceId, SubmissionId, TokenId},
     key::SubmissionKey,
     name::Name,
+    quota::QuotaShort,
     role::{PortalRole, TeamRole},
     state::{RequestState, Resolution},
     submission::{Channel, SubmissionOutcome},
@@ -202,6 +205,8 @@ pub enum Effect {
         second_look: Option<SecondLook>,
         /// Its secret parameters, sealed, where it brings any.
         hidden: Option<Vec<u8>>,
+        /// What it takes up of its team's quota.
+        cost: u32,
     },
     /// Stop a request.
     Cancel(RequestId),
@@ -256,6 +261,8 @@ pub enum Submitted {
     NameTaken(Box<NameHolder>),
     /// The name's holder is being deleted.
     Deleting(RequestId),
+    /// It has no place in its team's quota.
+    QuotaExceeded(QuotaShort),
     /// The request stands where this cannot be done to it.
     Undecidable(RequestState),
     /// What the request is about stands where this cannot be done, for this reason.
@@ -374,6 +381,7 @@ pub trait Store:
     + duplicates::Duplicates
     + Searching
     + Notifications
+    + Quotas
     + views::Views
 {
     /// Where one hears of changes.
@@ -498,8 +506,8 @@ pub trait Store:
     async fn principal(&self, id: PrincipalId) -> StoreResult<Option<Principal>>;
     /// Makes a principal.
     async fn add_principal(&self, principal: NewPrincipal, now: Moment) -> StoreResult<Made>;
-    /// Makes a team.
-    async fn add_team(&self, name: &Name, now: Moment) -> StoreResult<Made>;
+    /// Makes a team, with a limit of what its resources may cost together or without one.
+    async fn add_team(&self, name: &Name, limit: Option<u64>, now: Moment) -> StoreResult<Made>;
     /// Whether there is a team of this name.
     async fn has_team(&self, name: &Name) -> StoreResult<bool>;
     /// Makes a principal and its team at once if there is no administrator yet; whether it did.

@@ -12,7 +12,7 @@ use crate::{Caller, Error, Result, guard, store::Planned, store::StoredResource}
 use domain::{
     action,
     command::Operation,
-    plan::{PlanView, PlannedChange, PlannedOutcome, QuotaEffect, differing},
+    plan::{PlanView, PlannedChange, PlannedOutcome, differing},
     problem::RequestLink,
     view::{Object, ResourceView},
 };
@@ -90,7 +90,7 @@ impl Inner {
             return Err(guard::deleting(delete));
         }
         let (plan, cost) = self.planned_change(&life, planned, operation, action).await?;
-        let quota = QuotaEffect { cost, limit: None };
+        let quota = self.quota_of(&sent.team, cost).await?;
         Ok(PlanView { dry_run: true, plan, command, quota, likely_duplicates: Vec::new() })
     }
 

@@ -81,7 +81,7 @@ fn rotation(id: HookId, secret: SealedSecret, old_ends_at: Moment) -> HookEffect
 }
 
 pub(super) async fn a_hook_is_changed_from_the_version_that_was_seen(bench: Bench) {
-    bench.store.add_team(&name("blue"), at(0)).await.unwrap();
+    bench.store.add_team(&name("blue"), None, at(0)).await.unwrap();
     let view = bench.hook("one").await;
     let kept = bench.store.hook(view.id).await.unwrap().unwrap();
     assert_eq!((&kept.view, kept.secrets.len(), kept.removed_at), (&view, 1, None));
@@ -98,7 +98,7 @@ pub(super) async fn a_hook_is_changed_from_the_version_that_was_seen(bench: Benc
 }
 
 pub(super) async fn two_secrets_count_during_a_rotation_and_no_third(bench: Bench) {
-    bench.store.add_team(&name("blue"), at(0)).await.unwrap();
+    bench.store.add_team(&name("blue"), None, at(0)).await.unwrap();
     let hook = bench.hook("one").await.id;
     let ends = bench.now().plus(DAY);
     let second = bench.secret(b"kt\0\0\0\x01second");
@@ -119,7 +119,7 @@ pub(super) async fn two_secrets_count_during_a_rotation_and_no_third(bench: Benc
 }
 
 pub(super) async fn a_removed_hook_is_known_and_keeps_nothing(bench: Bench) {
-    bench.store.add_team(&name("blue"), at(0)).await.unwrap();
+    bench.store.add_team(&name("blue"), None, at(0)).await.unwrap();
     let (one, two) = (bench.hook("one").await.id, bench.hook("two").await.id);
     bench.store.record_deliveries(vec![bench.delivery(one, bench.now())]).await.unwrap();
     assert!(matches!(bench.on_hooks("end", HookEffect::Remove(one)).await, Submitted::First(..)));
@@ -137,7 +137,7 @@ pub(super) async fn a_removed_hook_is_known_and_keeps_nothing(bench: Bench) {
 }
 
 pub(super) async fn of_each_hook_the_last_deliveries_stay(bench: Bench) {
-    bench.store.add_team(&name("blue"), at(0)).await.unwrap();
+    bench.store.add_team(&name("blue"), None, at(0)).await.unwrap();
     let (one, two) = (bench.hook("one").await.id, bench.hook("two").await.id);
     let deliveries = (0..i64::from(KEPT_DELIVERIES) + 5).map(|n| bench.delivery(one, at(n))).collect();
     bench.store.record_deliveries(deliveries).await.unwrap();
@@ -161,7 +161,7 @@ pub(super) async fn of_each_hook_the_last_deliveries_stay(bench: Bench) {
 }
 
 pub(super) async fn what_is_sealed_of_hooks_is_found_and_sealed_anew(bench: Bench) {
-    bench.store.add_team(&name("blue"), at(0)).await.unwrap();
+    bench.store.add_team(&name("blue"), None, at(0)).await.unwrap();
     let hook = bench.hook("one").await.id;
     bench.store.record_deliveries(vec![bench.delivery(hook, bench.now())]).await.unwrap();
     let secrets = async |version| {

@@ -94,9 +94,9 @@ pub(super) async fn people_teams_and_tokens_are_kept(bench: Bench) {
     );
     assert!(bench.store.principal_by_name("ann").await.unwrap().is_none(), "nothing half-way");
     assert!(!bench.store.has_team(&name("blue")).await.unwrap());
-    assert_eq!(bench.store.add_team(&name("blue"), now).await.unwrap(), Made::New);
+    assert_eq!(bench.store.add_team(&name("blue"), None, now).await.unwrap(), Made::New);
     assert!(bench.store.has_team(&name("blue")).await.unwrap());
-    assert_eq!(bench.store.add_team(&name("blue"), now).await.unwrap(), Made::Exists);
+    assert_eq!(bench.store.add_team(&name("blue"), None, now).await.unwrap(), Made::Exists);
     let ann = bench.someone("ann", PortalRole::Member, Some("blue"));
     assert_eq!(bench.store.add_principal(ann.clone(), now).await.unwrap(), Made::New);
     assert_eq!(

@@ -16,6 +16,7 @@ mod on_held_keys;
 mod on_locks;
 mod on_servers_clocks;
 mod on_several;
+mod quotas;
 mod reports;
 mod runs;
 mod search;
@@ -196,6 +197,7 @@ impl Bench {
                 answer,
                 second_look: None,
                 hidden: None,
+                cost: 1,
             },
             turn: Turn::default(),
         }
@@ -293,6 +295,7 @@ use hooks::*;
 use keeping::*;
 use moving_on::*;
 use notifications::*;
+use quotas::*;
 use reports::*;
 use runs::*;
 use search::*;
@@ -426,4 +429,12 @@ promises! {
     a_time_to_live_counts_from_when_it_was_made
     ends_are_told_of_in_bounded_batches_the_nearest_first
     what_waits_for_approval_is_told_of_once_and_not_begun
+    a_team_gets_what_fits_into_its_quota_and_no_more
+    a_limit_is_set_lowered_and_taken_away
+    what_gives_its_name_back_gives_its_share_back
+    a_retry_takes_its_share_again_or_is_refused
+    what_has_no_place_is_not_asked_about
+    teams_with_and_without_a_limit_are_decided_together
+    who_is_refused_stands_in_nobodys_way
+    of_many_at_once_at_two_stores_exactly_as_many_as_fit_are_made
 }

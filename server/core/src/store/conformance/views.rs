@@ -6,7 +6,7 @@ use domain::id::ViewId;
 
 impl Bench {
     async fn person_of_blue(&self, who: &str) -> PrincipalId {
-        self.store.add_team(&name("blue"), self.now()).await.unwrap();
+        self.store.add_team(&name("blue"), None, self.now()).await.unwrap();
         let person = self.someone(who, PortalRole::Member, Some("blue"));
         let id = person.id;
         assert_eq!(self.store.add_principal(person, self.now()).await.unwrap(), Made::New);

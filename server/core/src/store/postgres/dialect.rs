@@ -32,12 +32,12 @@ pub(in crate::store) const CHANGES_STAND_IN_WITH: bool = true;
 /// The rows of a group of creates, out of a JSON array as parameter 1.
 pub(in crate::store) const CREATES: &str = "
     SELECT team, principal, key, decode(fingerprint, 'hex') AS fingerprint, decode(body_hash, 'hex') AS body_hash,
-           key_version, schema_digest, kind, location, convert_to(body, 'UTF8') AS body, request, resource,
+           key_version, schema_digest, cost, kind, location, convert_to(body, 'UTF8') AS body, request, resource,
            requested_by, channel, action, offering, version, type, name, parameters, labels, correlation_id, parent,
            state, entry, at, place, submission, operation, token_label, address, command, step, sought, terms
       FROM json_to_recordset($1::json) AS given (
            team TEXT, principal UUID, key TEXT, fingerprint TEXT, body_hash TEXT, key_version BIGINT,
-           schema_digest TEXT, kind TEXT, location TEXT, body TEXT, request UUID, resource UUID, requested_by TEXT,
+           schema_digest TEXT, cost BIGINT, kind TEXT, location TEXT, body TEXT, request UUID, resource UUID, requested_by TEXT,
            channel TEXT, action TEXT, offering TEXT, version TEXT, type TEXT, name TEXT, parameters TEXT, labels TEXT,
            correlation_id TEXT, parent UUID, state TEXT, entry TEXT, at BIGINT, place BIGINT, submission UUID, operation TEXT,
            token_label TEXT, address TEXT, command TEXT, step TEXT, sought TEXT, terms TEXT)";
@@ -88,6 +88,25 @@ pub(in crate::store) async fn lock(connection: &mut Connection, what: &[&[u8]]) 
 pub(in crate::store) async fn lock_if_free(connection: &mut Connection, what: &[&[u8]]) -> StoreResult<bool> {
     let text = "SELECT pg_try_advisory_xact_lock($1)";
     Ok(sqlx::query_scalar(text).bind(number(what)).fetch_one(connection).await?)
+}
+
+/// Lets nobody else take of the quotas of those of these teams that have a limit, until the end of the transaction.
+pub(in crate::store) async fn lock_teams(connection: &mut Connection, teams: &[&str]) -> StoreResult<()> {
+    // Whoever sets a limit keeps makers out and then wants the row, so a maker comes in first.
+    sqlx::query(
+        "WITH maker AS (DELETE FROM resource WHERE false)
+         SELECT name FROM team WHERE name = ANY($1) AND quota IS NOT NULL ORDER BY name FOR NO KEY UPDATE",
+    )
+    .bind(teams)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Waits until nobody is in the middle of making a resource, and lets nobody begin until the end of the transaction.
+pub(in crate::store) async fn keep_makers_out(connection: &mut Connection) -> StoreResult<()> {
+    sqlx::query("LOCK TABLE resource IN SHARE MODE").execute(connection).await?;
+    Ok(())
 }
 
 /// Lets nobody else change the request or its run until the end of the transaction.

@@ -3,7 +3,7 @@
 use super::{
     arrivals, change,
     dialect::{self, Connection, FOR_UPDATE, clock},
-    exactly_one, hidden, hooks, lists, lives, notifications, people,
+    exactly_one, hidden, hooks, lists, lives, notifications, people, quotas,
     rows::canonical,
     runs, submit, write_audit,
 };
@@ -259,7 +259,7 @@ async fn retry(
     shown(connection, id, AnswerKind::Accepted, false, "request_retry").await
 }
 
-/// Reserves the request's name for a new life; or says who holds it.
+/// Reserves the request's name and its share of the quota for a new life; or says why it cannot have them.
 async fn reserve(
     connection: &mut Connection,
     request: &StoredRequest,
@@ -267,10 +267,13 @@ async fn reserve(
     now: Moment,
 ) -> StoreResult<Option<Submitted>> {
     let view = &request.view;
-    let done = sqlx::query(
-        "INSERT INTO resource (id, team, type, name, offering, state, parameters, request, created_at, updated_at)
-         VALUES ($1, $2, $3, $4, $5, 'creating', $6, $7, $8, $8)
-         ON CONFLICT (team, type, name) WHERE ended_at IS NULL DO NOTHING",
+    dialect::lock_teams(connection, &[view.team.as_str()]).await?;
+    // It costs what it did at first, whatever the catalog says by now.
+    let cost: Option<i64> = sqlx::query_scalar(
+        "INSERT INTO resource (id, team, type, name, offering, state, parameters, request, created_at, updated_at, cost)
+         SELECT $1, $2, $3, $4, $5, 'creating', $6, $7, $8, $8, cost FROM resource WHERE id = $9
+         ON CONFLICT (team, type, name) WHERE ended_at IS NULL DO NOTHING
+         RETURNING cost",
     )
     .bind(resource.0)
     .bind(view.team.as_str())
@@ -280,10 +283,21 @@ async fn reserve(
     .bind(canonical(&view.parameters))
     .bind(view.id.0)
     .bind(now.millis())
-    .execute(&mut *connection)
+    .bind(request.resource.0)
+    .fetch_optional(&mut *connection)
     .await?;
-    if done.rows_affected() == 1 {
-        return Ok(None);
+    if let Some(cost) = cost {
+        let cost = u32::try_from(cost).map_err(|error| StoreError::Corrupt(error.to_string()))?;
+        let wants = quotas::Wants { team: view.team.as_str(), request: view.id.0, cost };
+        let Some(short) = quotas::short(connection, &[wants]).await?.remove(&view.id.0) else {
+            return Ok(None);
+        };
+        let done = sqlx::query("DELETE FROM resource WHERE id = $1")
+            .bind(resource.0)
+            .execute(&mut *connection)
+            .await?;
+        exactly_one(&done, "resource")?;
+        return Ok(Some(Submitted::QuotaExceeded(short)));
     }
     let held =
         lists::resource(connection, view.team.as_str(), view.resource_type.as_str(), view.name.as_str())

@@ -5,16 +5,18 @@
 //! Locks are taken in one order, by everybody:
 //!
 //! 1. what a create asks for, where its offering asks about likely duplicates (`second_look::lock`);
-//! 2. the key: creates by claiming it, all else by [`dialect::lock`] (a step's: and the request that it is a step of,
+//! 2. of creates, the rows of the teams that have a limit (`quotas`);
+//! 3. the key: creates by claiming it, all else by [`dialect::lock`] (a step's: and the request that it is a step of,
 //!    whose run must still be held);
-//! 3. a new resource's name;
-//! 4. the life that a change is about, or whose run ends (`lives::lock`), also where it is a create's;
-//! 5. the request, its run, its resource, and others of the same life: only one who has the life takes more than one of
+//! 4. a new resource's name;
+//! 5. the life that a change is about, or whose run ends (`lives::lock`), also where it is a create's;
+//! 6. the request, its run, its resource, and others of the same life: only one who has the life takes more than one of
 //!    these, so they need no order among themselves;
-//! 6. the run of the parent that waits for it.
+//! 7. the run of the parent that waits for it.
 //!
 //! Of several of a kind the smaller comes first: keys as [`Scope::order`](crate::store::Scope::order) says, names by team,
-//! type and name. Workers that renew, note, give back or wait take the request only, as reports of callbacks do. Who takes
+//! type and name, teams by their names. Who tries a create again has its life and itself when it comes to team and name:
+//! nobody who has one of these waits for the former. Workers that renew, note, give back or wait take the request only, as reports of callbacks do. Who takes
 //! whatever is there (the next run, the next batch to sweep) skips what is locked and waits for nothing. A deadlock that
 //! PostgreSQL finds all the same is a fault here, though a decision that met one is taken once more.
 
@@ -35,6 +37,7 @@ mod lives;
 pub(in crate::store) mod looks;
 mod notifications;
 mod people;
+mod quotas;
 mod rows;
 mod runs;
 mod seals;

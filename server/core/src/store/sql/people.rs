@@ -88,13 +88,20 @@ pub(super) async fn add(
     Ok(Made::New)
 }
 
-pub(super) async fn add_team(connection: &mut Connection, name: &Name, now: Moment) -> StoreResult<Made> {
-    let done =
-        sqlx::query("INSERT INTO team (name, created_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING")
-            .bind(name.as_str())
-            .bind(now.millis())
-            .execute(connection)
-            .await?;
+pub(super) async fn add_team(
+    connection: &mut Connection,
+    name: &Name,
+    limit: Option<u64>,
+    now: Moment,
+) -> StoreResult<Made> {
+    let done = sqlx::query(
+        "INSERT INTO team (name, quota, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING",
+    )
+    .bind(name.as_str())
+    .bind(limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX)))
+    .bind(now.millis())
+    .execute(connection)
+    .await?;
     Ok(if done.rows_affected() == 1 { Made::New } else { Made::Exists })
 }
 
@@ -117,7 +124,7 @@ pub(super) async fn set_up(
     }
     if let Some((team, _)) = &principal.team {
         // The team may be there already, made from the command line.
-        add_team(connection, team, now).await?;
+        add_team(connection, team, None, now).await?;
     }
     add(connection, principal, now).await
 }

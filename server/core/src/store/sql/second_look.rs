@@ -3,7 +3,7 @@
 
 use super::{
     dialect::{self, Connection},
-    exactly_one, lists,
+    exactly_one, lists, quotas,
     rows::{self, REQUEST},
     submit, write_audit,
 };
@@ -51,6 +51,13 @@ fn looked(submission: &Submission) -> Option<(&StoredRequest, &SecondLook)> {
     }
 }
 
+fn cost(submission: &Submission) -> u32 {
+    match submission.effect {
+        Effect::Create { cost, .. } => cost,
+        _ => 0,
+    }
+}
+
 /// Lets nobody else decide about the same as these until the end of the transaction. They come in their order.
 pub(super) async fn lock(connection: &mut Connection, these: &[(usize, &Submission)]) -> StoreResult<()> {
     let mut last = None;
@@ -82,6 +89,10 @@ pub(super) async fn create(connection: &mut Connection, submission: &Submission)
     if held.is_none()
         && let Some(earlier) = asked
     {
+        // What has no place is not asked about.
+        if let Some(short) = quotas::lacking(connection, team, cost(submission)).await? {
+            return Ok(Submitted::QuotaExceeded(short));
+        }
         return Ok(Submitted::Suspected(Box::new(earlier.clone())));
     }
     let decided = submit::plain(connection, &[submission]).await?.pop();

@@ -331,9 +331,9 @@ impl Store for Database {
         .await
     }
 
-    async fn add_team(&self, name: &Name, now: Moment) -> StoreResult<Made> {
-        self.write((name.clone(), now), |(name, now), connection| {
-            Box::pin(people::add_team(connection, name, *now))
+    async fn add_team(&self, name: &Name, limit: Option<u64>, now: Moment) -> StoreResult<Made> {
+        self.write((name.clone(), limit, now), |(name, limit, now), connection| {
+            Box::pin(people::add_team(connection, name, *limit, *now))
         })
         .await
     }

@@ -4,7 +4,7 @@
 use super::{
     arrivals,
     dialect::{self, CREATES, Connection, clock},
-    exactly_one, hidden, lists, looks, notifications,
+    exactly_one, hidden, lists, looks, notifications, quotas,
     rows::{array, canonical, hex},
     second_look,
 };
@@ -15,10 +15,13 @@ use crate::{
         Submitted, search::Sought,
     },
 };
-use domain::{submission::SubmissionOutcome, view::EventEntry};
+use domain::{quota::QuotaShort, submission::SubmissionOutcome, view::EventEntry};
 use serde::Serialize;
 use sqlx::{AssertSqlSafe, Row};
-use std::{collections::HashSet, sync::LazyLock};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::LazyLock,
+};
 use uuid::Uuid;
 
 /// One create as the statements read it, a JSON object in the group's array.
@@ -36,6 +39,7 @@ struct NewRow<'a> {
     body_hash: String,
     key_version: i64,
     schema_digest: &'a str,
+    cost: u32,
     kind: &'static str,
     location: Option<&'a str>,
     body: &'a str,
@@ -77,11 +81,11 @@ const CLAIM: &str = "
  RETURNING request";
 
 const RESOURCE: &str = "
-    INSERT INTO resource (id, team, type, name, offering, state, parameters, request, created_at, updated_at)
-    SELECT resource, team, type, name, offering, 'creating', parameters, request, at, at
+    INSERT INTO resource (id, team, type, name, offering, state, parameters, request, created_at, updated_at, cost)
+    SELECT resource, team, type, name, offering, 'creating', parameters, request, at, at, cost
       FROM new WHERE true
         ON CONFLICT (team, type, name) WHERE ended_at IS NULL DO NOTHING
- RETURNING request";
+ RETURNING request, team";
 
 const REQUEST: &str = "
     INSERT INTO request (id, team, principal, requested_by, channel, action, offering, offering_version, type, name,
@@ -131,7 +135,7 @@ pub(super) fn moved_on() -> StoreError {
 
 fn new_row(place: usize, submission: &Submission) -> StoreResult<(NewRow<'_>, &StoredRequest)> {
     let arrived = &submission.arrived;
-    let Effect::Create { request, schema_digest, answer, .. } = &submission.effect else {
+    let Effect::Create { request, schema_digest, answer, cost, .. } = &submission.effect else {
         return Err(undecided());
     };
     let view = &request.view;
@@ -148,6 +152,7 @@ fn new_row(place: usize, submission: &Submission) -> StoreResult<(NewRow<'_>, &S
             body_hash: hex(&submission.meaning.body_hash),
             key_version: submission.meaning.key_version,
             schema_digest,
+            cost: *cost,
             kind: answer.kind.as_str(),
             location: answer.location.as_deref(),
             body: std::str::from_utf8(&answer.body).unwrap_or_default(),
@@ -200,6 +205,13 @@ pub(in crate::store) async fn create(
     }
     apart.sort_by_key(|(_, one)| second_look::order(one));
     second_look::lock(connection, &apart).await?;
+    if submissions.len() > 1 {
+        // Each of them would lock its own, after others' keys and names.
+        let mut teams: Vec<&str> = submissions.iter().map(|one| one.arrived.scope.team.as_str()).collect();
+        teams.sort_unstable();
+        teams.dedup();
+        dialect::lock_teams(connection, &teams).await?;
+    }
     let others: Vec<&Submission> =
         submissions.iter().filter(|one| second_look::order(one).is_none()).collect();
     let mut outcomes = if others.is_empty() { Vec::new() } else { plain(connection, &others).await? };
@@ -225,10 +237,15 @@ pub(super) async fn plain(
     // want the same, the one that came first gets it.
     let mut all: Vec<&NewRow<'_>> = rows.iter().map(|(row, _)| row).collect();
     all.sort_by_key(|row| (row.team, row.principal.as_str(), row.key));
-    let Got { keys: claimed, names: named } = if dialect::CHANGES_STAND_IN_WITH {
+    let Got { keys: claimed, names: named, limited } = if dialect::CHANGES_STAND_IN_WITH {
         in_one_statement(connection, &all).await?
     } else {
         table_by_table(connection, &all).await?
+    };
+    let mut short = if limited.is_empty() {
+        HashMap::new()
+    } else {
+        within_quotas(connection, those(&all, &limited)).await?
     };
     let repeated: Vec<Scope> = submissions
         .iter()
@@ -242,7 +259,9 @@ pub(super) async fn plain(
     let mut outcomes = Vec::with_capacity(submissions.len());
     for (submission, (_, request)) in submissions.iter().zip(&rows) {
         let id = request.view.id;
-        outcomes.push(if named.contains(&id.0) {
+        outcomes.push(if let Some(short) = short.remove(&id.0) {
+            Submitted::QuotaExceeded(short)
+        } else if named.contains(&id.0) {
             let Effect::Create { answer, hidden: sealed, .. } = &submission.effect else {
                 return Err(undecided());
             };
@@ -262,42 +281,65 @@ pub(super) async fn plain(
     Ok(outcomes)
 }
 
-/// Who of a group got its key, and who of those its name too. Only the latter are written.
+/// Who of a group got its key, and who of those its name too. The latter are written, but of those whose team has a limit
+/// nothing besides.
 struct Got {
     keys: HashSet<Uuid>,
     names: HashSet<Uuid>,
+    limited: HashSet<Uuid>,
+}
+
+/// What else is written of who has got its key and its name.
+fn rest() -> [String; 6] {
+    [REQUEST.to_owned(), run(), EVENT.to_owned(), SUBMISSION.to_owned(), SOUGHT.to_owned(), AUDIT.to_owned()]
 }
 
 /// The statements of a group as one, for a database that knows changes within WITH.
 static TOGETHER: LazyLock<String> = LazyLock::new(|| {
-    let winners = |statement: &str| format!("(WITH new AS (SELECT * FROM winners) {statement})");
+    let rest = rest().map(|statement| format!("(WITH new AS (SELECT * FROM winners) {statement})"));
+    let [requests, runs, events, submissions, words, audits] = rest;
+    // The look for the teams comes before the first row, so that they are locked before anything is claimed.
     format!(
         "WITH new AS ({CREATES}),
-              claimed AS ({CLAIM}),
+              limited AS (SELECT name FROM team
+                           WHERE quota IS NOT NULL AND name IN (SELECT team FROM new)
+                           ORDER BY name FOR NO KEY UPDATE),
+              entered AS (SELECT * FROM new WHERE (SELECT count(*) FROM limited) >= 0),
+              claimed AS (WITH new AS (SELECT * FROM entered) {CLAIM}),
               claimants AS (SELECT new.* FROM new JOIN claimed ON claimed.request = new.request
                              ORDER BY new.team, new.type, new.name, new.place),
               named AS (WITH new AS (SELECT * FROM claimants) {RESOURCE}),
-              winners AS (SELECT new.* FROM new JOIN named ON named.request = new.request),
-              requests AS {}, runs AS {}, events AS {}, submissions AS {}, words AS {}, audits AS {}
-         SELECT claimed.request, named.request IS NOT NULL AS named
+              winners AS (SELECT new.* FROM new JOIN named ON named.request = new.request
+                           WHERE new.team NOT IN (SELECT name FROM limited)),
+              requests AS {requests}, runs AS {runs}, events AS {events}, submissions AS {submissions},
+              words AS {words}, audits AS {audits}
+         SELECT claimed.request, named.request IS NOT NULL AS named,
+                coalesce(named.team IN (SELECT name FROM limited), false) AS limited
            FROM claimed LEFT JOIN named ON named.request = claimed.request",
-        winners(REQUEST),
-        winners(&run()),
-        winners(EVENT),
-        winners(SUBMISSION),
-        winners(SOUGHT),
-        winners(AUDIT),
+    )
+});
+
+/// What else is written, as one statement for such a database.
+static REST: LazyLock<String> = LazyLock::new(|| {
+    let [requests, runs, events, submissions, words, audits] = rest();
+    format!(
+        "WITH new AS ({CREATES}), requests AS ({requests}), runs AS ({runs}), events AS ({events}),
+              submissions AS ({submissions}), words AS ({words}), audits AS ({audits})
+         SELECT 1",
     )
 });
 
 async fn in_one_statement(connection: &mut Connection, all: &[&NewRow<'_>]) -> StoreResult<Got> {
     let told = sqlx::query(AssertSqlSafe(TOGETHER.as_str())).bind(array(all)?).fetch_all(connection).await?;
-    let mut got = Got { keys: HashSet::new(), names: HashSet::new() };
+    let mut got = Got { keys: HashSet::new(), names: HashSet::new(), limited: HashSet::new() };
     for row in &told {
         let request: Uuid = row.try_get("request")?;
         got.keys.insert(request);
         if row.try_get("named")? {
             got.names.insert(request);
+        }
+        if row.try_get("limited")? {
+            got.limited.insert(request);
         }
     }
     Ok(got)
@@ -309,31 +351,79 @@ fn those<'r, 'n>(rows: &[&'r NewRow<'n>], ids: &HashSet<Uuid>) -> Vec<&'r NewRow
 }
 
 async fn table_by_table(connection: &mut Connection, all: &[&NewRow<'_>]) -> StoreResult<Got> {
-    let keys = returned(connection, CLAIM, &array(all)?).await?;
-    let mut claimants = those(all, &keys);
+    let keys: Vec<Uuid> = sqlx::query_scalar(AssertSqlSafe(with_new(CLAIM)))
+        .bind(array(all)?)
+        .fetch_all(&mut *connection)
+        .await?;
+    let mut got = Got { keys: keys.into_iter().collect(), names: HashSet::new(), limited: HashSet::new() };
+    let mut claimants = those(all, &got.keys);
     claimants.sort_by_key(|row| (row.team, row.r#type, row.name, row.place));
-    let names = if claimants.is_empty() {
-        HashSet::new()
-    } else {
-        returned(connection, RESOURCE, &array(&claimants)?).await?
-    };
-    let winners = those(&claimants, &names);
-    if !winners.is_empty() {
-        // Together they go to the database and back once; each reads the same parameter.
-        let rest = [REQUEST, &run(), EVENT, SUBMISSION, SOUGHT, AUDIT].map(with_new).join(";\n");
-        sqlx::query(AssertSqlSafe(rest)).bind(array(&winners)?).execute(&mut *connection).await?;
+    if claimants.is_empty() {
+        return Ok(got);
     }
-    Ok(Got { keys, names })
+    let names = format!(
+        "{RESOURCE}, EXISTS (SELECT 1 FROM team WHERE team.name = resource.team AND quota IS NOT NULL) AS limited"
+    );
+    let names = sqlx::query(AssertSqlSafe(with_new(&names)))
+        .bind(array(&claimants)?)
+        .fetch_all(&mut *connection)
+        .await?;
+    for row in &names {
+        let request: Uuid = row.try_get("request")?;
+        got.names.insert(request);
+        if row.try_get("limited")? {
+            got.limited.insert(request);
+        }
+    }
+    let mut winners = those(&claimants, &got.names);
+    winners.retain(|row| !got.limited.contains(&row.id));
+    write_rest(connection, &winners).await?;
+    Ok(got)
 }
 
-async fn returned(
+async fn write_rest(connection: &mut Connection, winners: &[&NewRow<'_>]) -> StoreResult<()> {
+    if winners.is_empty() {
+        return Ok(());
+    }
+    let rest = if dialect::CHANGES_STAND_IN_WITH {
+        REST.clone()
+    } else {
+        // Together they go to the database and back once; each reads the same parameter.
+        rest().map(|statement| with_new(&statement)).join(";\n")
+    };
+    sqlx::query(AssertSqlSafe(rest)).bind(array(winners)?).execute(connection).await?;
+    Ok(())
+}
+
+/// Goes on with those that have got their names in teams with a limit: who has a place in the quota too is written, who has
+/// none gives its key and its name back.
+async fn within_quotas(
     connection: &mut Connection,
-    statement: &'static str,
-    rows: &str,
-) -> StoreResult<HashSet<Uuid>> {
-    let ids: Vec<Uuid> =
-        sqlx::query_scalar(AssertSqlSafe(with_new(statement))).bind(rows).fetch_all(connection).await?;
-    Ok(ids.into_iter().collect())
+    mut these: Vec<&NewRow<'_>>,
+) -> StoreResult<HashMap<Uuid, QuotaShort>> {
+    these.sort_by_key(|row| row.place);
+    let wants: Vec<quotas::Wants<'_>> =
+        these.iter().map(|row| quotas::Wants { team: row.team, request: row.id, cost: row.cost }).collect();
+    let short = quotas::short(connection, &wants).await?;
+    let (losers, winners): (Vec<_>, Vec<_>) = these.into_iter().partition(|row| short.contains_key(&row.id));
+    if !losers.is_empty() {
+        let rows = array(&losers)?;
+        for (what, statement) in [
+            ("resource", "DELETE FROM resource WHERE id IN (SELECT resource FROM new)"),
+            (
+                "claim",
+                "DELETE FROM claim WHERE (team, principal, key) IN (SELECT team, principal, key FROM new)",
+            ),
+        ] {
+            let statement = AssertSqlSafe(with_new(statement));
+            let met = sqlx::query(statement).bind(&rows).execute(&mut *connection).await?.rows_affected();
+            if usize::try_from(met).ok() != Some(losers.len()) {
+                return Err(StoreError::Corrupt(format!("{what}: {met} rows instead of {}", losers.len())));
+            }
+        }
+    }
+    write_rest(connection, &winners).await?;
+    Ok(short)
 }
 
 /// A create whose key was free but whose name was not: either the thing is there as asked, or the name is taken.

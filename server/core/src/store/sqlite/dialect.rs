@@ -35,6 +35,7 @@ pub(in crate::store) const CREATES: &str = "
     SELECT value ->> 'team' AS team, unhex(value ->> 'principal') AS principal, value ->> 'key' AS key,
            unhex(value ->> 'fingerprint') AS fingerprint, unhex(value ->> 'body_hash') AS body_hash,
            value ->> 'key_version' AS key_version, value ->> 'schema_digest' AS schema_digest,
+           value ->> 'cost' AS cost,
            value ->> 'kind' AS kind, value ->> 'location' AS location, CAST(value ->> 'body' AS BLOB) AS body,
            unhex(value ->> 'request') AS request, unhex(value ->> 'resource') AS resource,
            value ->> 'requested_by' AS requested_by, value ->> 'channel' AS channel, value ->> 'action' AS action,
@@ -79,6 +80,18 @@ pub(in crate::store) async fn lock(_: &mut Connection, _: &[&[u8]]) -> StoreResu
 #[expect(clippy::unused_async, reason = "PostgreSQL has to ask for it")]
 pub(in crate::store) async fn lock_if_free(_: &mut Connection, _: &[&[u8]]) -> StoreResult<bool> {
     Ok(true)
+}
+
+/// Lets nobody else take of the quotas of these teams until the end of the transaction; the writer's lock is that already.
+#[expect(clippy::unused_async, reason = "PostgreSQL has to ask for it")]
+pub(in crate::store) async fn lock_teams(_: &mut Connection, _: &[&str]) -> StoreResult<()> {
+    Ok(())
+}
+
+/// Lets nobody make a resource until the end of the transaction; the writer's lock is that already.
+#[expect(clippy::unused_async, reason = "PostgreSQL has to ask for it")]
+pub(in crate::store) async fn keep_makers_out(_: &mut Connection) -> StoreResult<()> {
+    Ok(())
 }
 
 /// Lets nobody else change the request or its run until the end of the transaction; the writer's lock is that already.
