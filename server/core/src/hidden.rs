@@ -15,8 +15,9 @@ use std::{
     fmt,
 };
 
-/// The shortest text that is looked for in what a program says, in bytes.
-const SHORTEST_VEILED: usize = 6;
+/// The shortest secret that is looked for in what is said, in bytes: to mask shorter ones would garble everything and hide
+/// nothing.
+pub(crate) const SHORTEST_VEILED: usize = 4;
 
 /// The key by which marks are made.
 #[derive(Clone, Copy)]

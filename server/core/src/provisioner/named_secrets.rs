@@ -1,12 +1,10 @@
 //! Secrets that an offering names: where each comes from, read anew for every call so that an exchange needs no start.
 
-use crate::signature::SharedSecret;
+use crate::{hidden::SHORTEST_VEILED, signature::SharedSecret};
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
 /// The largest file of a secret, in bytes.
 const LARGEST: u64 = 64 << 10;
-/// Shorter ones are not looked for in texts: to mask them would garble everything and hide nothing.
-const SHORTEST_HIDDEN: usize = 4;
 
 /// Where a secret comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,7 +78,7 @@ impl Known {
 
     /// A text without them.
     pub(crate) fn masked(&self, text: String) -> String {
-        let secrets = self.0.values().filter(|secret| secret.len() >= SHORTEST_HIDDEN);
+        let secrets = self.0.values().filter(|secret| secret.len() >= SHORTEST_VEILED);
         secrets.fold(
             text,
             |text, secret| if text.contains(secret.as_str()) { text.replace(secret, "***") } else { text },

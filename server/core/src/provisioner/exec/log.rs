@@ -1,7 +1,7 @@
 //! A program's log: standard error, line by line, bounded, with secrets masked.
 
+use crate::hidden::texts;
 use domain::view::Object;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, BufReader},
@@ -17,9 +17,6 @@ pub(super) const MAX_LINES: usize = 2000;
 /// What stands in a secret's place.
 const MASK: &str = "***";
 
-/// The shortest secret that is masked: anything shorter is found everywhere.
-const MIN_SECRET: usize = 4;
-
 /// The texts that no log line may show.
 #[derive(Debug, Default)]
 pub(super) struct Masks {
@@ -29,15 +26,7 @@ pub(super) struct Masks {
 impl Masks {
     /// Masks the values of these outputs, and of a value with several lines each line.
     pub(super) fn of(outputs: &Object, secret: &BTreeSet<String>) -> Self {
-        let mut secrets = Vec::new();
-        for name in secret {
-            if let Some(value) = outputs.get(name) {
-                collect(value, &mut secrets);
-            }
-        }
-        secrets.sort_unstable();
-        secrets.dedup();
-        Self { secrets }
+        Self { secrets: texts(secret.iter().filter_map(|name| outputs.get(name))) }
     }
 
     fn longest(&self) -> usize {
@@ -68,28 +57,6 @@ impl Masks {
             shown.push('…');
         }
         shown
-    }
-}
-
-fn collect(value: &Value, secrets: &mut Vec<String>) {
-    match value {
-        Value::String(text) => {
-            // The frame of a PEM file is no secret, and masking it would hide harmless lines.
-            let lines = text
-                .lines()
-                .map(str::trim)
-                .filter(|line| line.len() >= MIN_SECRET && !line.starts_with("-----"));
-            secrets.extend(lines.map(str::to_owned));
-        }
-        Value::Array(items) => items.iter().for_each(|item| collect(item, secrets)),
-        Value::Object(members) => members.values().for_each(|member| collect(member, secrets)),
-        Value::Number(number) => {
-            let text = number.to_string();
-            if text.len() >= MIN_SECRET {
-                secrets.push(text);
-            }
-        }
-        Value::Null | Value::Bool(_) => {}
     }
 }
 
@@ -149,7 +116,7 @@ fn readable(line: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn masks(value: &Value) -> Masks {
         let outputs = Object::from_iter([("secret".to_owned(), value.clone())]);
