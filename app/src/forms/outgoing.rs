@@ -86,7 +86,7 @@ pub fn field_of(pointer: &str) -> Option<String> {
 pub fn is_secret(schema: &Value, parameter: &str) -> bool {
     let property = schema.get("properties").and_then(|properties| properties.get(parameter));
     property.is_some_and(|property| {
-        property.get("writeOnly") == Some(&Value::Bool(true))
+        domain::hidden::is_write_only(property)
             || property.get("format").and_then(Value::as_str) == Some("password")
     })
 }

@@ -7,7 +7,12 @@ use crate::{
     pages::load,
     rpc::hooks::{EditPage, open_hook_form},
 };
-use domain::{form, hook::Signing, view::OfferingView};
+use domain::{
+    form::{self, Field},
+    hidden,
+    hook::Signing,
+    view::OfferingView,
+};
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::{use_params_map, use_query_map};
@@ -65,7 +70,16 @@ fn Form(offering: OfferingView, mut form: FormState, action: String, new: bool) 
         .collect();
     let value = move |name: &str| values.get(name).cloned().unwrap_or_default();
     let wrong = move |pointer: &str| wrong(problem.as_ref(), pointer);
-    let parameters = form::fields(&offering.parameters).into_iter().map(|field| {
+    // What is a secret no event can give.
+    let secret = |field: &Field| hidden::is_write_only(&offering.parameters["properties"][&field.name]);
+    let (secrets, fields): (Vec<_>, Vec<_>) =
+        form::fields(&offering.parameters).into_iter().partition(secret);
+    let secrets: Vec<String> = secrets.into_iter().map(|field| field.title).collect();
+    let ungiven = (!secrets.is_empty()).then(|| {
+        let names = secrets.join(", ");
+        view! { <p class="hint">{format!("Secrets, which no event can give, are left out: {names}.")}</p> }
+    });
+    let parameters = fields.into_iter().map(|field| {
         let name = format!("{PARAMETER}{}", field.name);
         let (value, wrong) = (value(&name), wrong(&format!("/parameters/{}", field.name)));
         let needed = if field.required && field.default.is_none() { "Needed. " } else { "" };
@@ -120,6 +134,7 @@ fn Form(offering: OfferingView, mut form: FormState, action: String, new: bool) 
                 </p>
                 <p class="field-error" id="hook-parameters-error">{all_parameters.join(" ")}</p>
                 {parameters}
+                {ungiven}
             </fieldset>
             <Part
                 name="labels" of="hook" title="Labels" rows=2
