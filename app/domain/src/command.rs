@@ -22,6 +22,10 @@ pub enum Operation {
     Retry,
     /// Decide about a request whose outcome is unknown.
     Resolve,
+    /// Let a request be carried out that waits for that.
+    Approve,
+    /// Refuse to let it be carried out.
+    Reject,
     /// Make an API token.
     TokenCreate,
     /// Revoke an API token.
@@ -62,6 +66,8 @@ impl Operation {
             Self::Cancel => "cancel",
             Self::Retry => "retry",
             Self::Resolve => "resolve",
+            Self::Approve => "approve",
+            Self::Reject => "reject",
             Self::TokenCreate => "token_create",
             Self::TokenRevoke => "token_revoke",
             Self::HookCreate => "hook_create",

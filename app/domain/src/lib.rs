@@ -3,6 +3,7 @@
 //! nothing in this room knows of databases, HTTP, processes or the time of day.
 
 pub mod action;
+pub mod approval;
 pub mod backoff;
 pub mod callback;
 pub mod chain;

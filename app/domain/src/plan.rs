@@ -1,6 +1,7 @@
 //! What a dry run answers: what a submission would mean and do, before anything is claimed or stored.
 
 use crate::{
+    approval::ApprovalNeeded,
     command::Command,
     name::Name,
     problem::RequestLink,
@@ -43,6 +44,9 @@ pub struct PlannedChange {
     pub name: Name,
     /// The offering's version.
     pub offering_version: String,
+    /// Who would have to approve it before anything is done; absent where nobody would.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalNeeded>,
     /// The request that made or deleted it already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<RequestLink>,
@@ -112,6 +116,9 @@ pub struct PlannedStep {
     /// The steps that it waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
+    /// Who would have to approve this step before it is done; absent where nobody would.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalNeeded>,
     /// Why it would be refused, as far as that can be told now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,

@@ -81,6 +81,8 @@ problems! {
         "Addresses end up in logs and histories. Send the token in the Authorization header, and revoke this one."
     Forbidden "forbidden" "You may not do this"
         "You can see this, but your role in the team does not allow the change. Ask an owner of the team."
+    OwnRequest "own-request" "Somebody else has to decide"
+        "You asked for this yourself, and whoever asks never decides: approval takes a second person. Ask another one of those who may decide, or cancel the request. Nothing was changed."
     NotFound "not-found" "Not found"
         "There is nothing here, or nothing that you may see."
     MethodNotAllowed "method-not-allowed" "This address does not do that"

@@ -44,6 +44,8 @@ pub enum TeamAct {
     Request,
     /// Choose what becomes of a request whose outcome nobody can tell.
     Resolve,
+    /// Approve or reject what others of the team ask for.
+    Decide,
     /// See a secret output.
     Reveal,
     /// Make, change and test hooks, and see what was delivered to them.
@@ -59,7 +61,7 @@ impl TeamRole {
         let least = match act {
             TeamAct::See => Self::Viewer,
             TeamAct::Request | TeamAct::Resolve | TeamAct::Reveal => Self::Member,
-            TeamAct::ManageHooks | TeamAct::ManageNotifications => Self::Owner,
+            TeamAct::Decide | TeamAct::ManageHooks | TeamAct::ManageNotifications => Self::Owner,
         };
         self >= least
     }
@@ -134,6 +136,12 @@ mod tests {
             assert!(!TeamRole::Viewer.may(act));
             assert!(TeamRole::Member.may(act) && TeamRole::Owner.may(act));
         }
+    }
+
+    #[test]
+    fn only_an_owner_decides() {
+        assert!(TeamRole::Owner.may(TeamAct::Decide));
+        assert!(!TeamRole::Member.may(TeamAct::Decide) && !TeamRole::Viewer.may(TeamAct::Decide));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The shapes in which the portal shows requests, resources and the rest: the API's bodies, and what pages render.
 
 use crate::{
+    approval::{ApprovalNeeded, ApprovalView},
     change::Changes,
     etag::Version,
     id::{PrincipalId, RequestId, ResourceId, SubmissionId, TokenId},
@@ -79,6 +80,9 @@ pub struct RequestView {
     /// The earlier request that it looked like, where its offering asks about those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<DuplicateView>,
+    /// Who decides about it before it is carried out, or who did; absent where it needs no approval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalView>,
 }
 
 /// What is known of a request that looked like an earlier one.
@@ -358,6 +362,9 @@ pub struct OfferingView {
     /// What it is made of, where that is other offerings: each is requested by itself, in this order as far as there is one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub made_of: Vec<PartView>,
+    /// Who has to approve what is asked of it before it is carried out; absent where nobody has to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<OfferingApprovalView>,
     /// How the guard treats its submissions.
     pub guard: OfferingGuardView,
     /// Whether it can be requested now.
@@ -397,6 +404,18 @@ pub struct ActionView {
     /// parameter>"}`.
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub changes: Changes,
+}
+
+/// What of an offering needs somebody's approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct OfferingApprovalView {
+    /// Who gives it, and how long they have.
+    #[serde(flatten)]
+    pub needed: ApprovalNeeded,
+    /// What needs it: `create`, `update`, `delete`, or the IDs of actions.
+    #[serde(rename = "for")]
+    pub actions: Vec<String>,
 }
 
 /// An offering's own guard policy.

@@ -118,6 +118,7 @@ pub(crate) fn offering(id: &str, provisioner: Arc<dyn Provisioner>) -> Offering 
         actions: actions(),
         duplicate_window: None,
         quota_cost: 1,
+        approval: None,
         secret_outputs: BTreeSet::new(),
         public_outputs: None,
         expiry: None,

@@ -61,7 +61,9 @@ pub(crate) fn status(kind: ProblemKind) -> StatusCode {
             StatusCode::BAD_REQUEST
         }
         P::NotAuthenticated | P::InvalidCredentials | P::SignatureWrong => StatusCode::UNAUTHORIZED,
-        P::Forbidden | P::CrossSite | P::SetupDone | P::SetupLinkWrong => StatusCode::FORBIDDEN,
+        P::Forbidden | P::OwnRequest | P::CrossSite | P::SetupDone | P::SetupLinkWrong => {
+            StatusCode::FORBIDDEN
+        }
         P::NotFound => StatusCode::NOT_FOUND,
         P::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         P::RequestTimeout => StatusCode::REQUEST_TIMEOUT,

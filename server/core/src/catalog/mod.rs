@@ -4,6 +4,7 @@
 //! the rest works.
 
 mod action;
+mod approval;
 mod composite;
 mod expiry;
 mod mapping;
@@ -16,6 +17,7 @@ mod sheet;
 mod yaml;
 
 pub use action::Action;
+pub use approval::ApprovalPolicy;
 pub(crate) use composite::{Composite, Step};
 pub use expiry::{Ends, ExpiryRule};
 pub(crate) use mapping::{Mapping, known};

@@ -1,7 +1,8 @@
 //! One offering: what `offering.yaml` says, read and checked as a whole.
 
 use super::{
-    Action, Composite, ExpiryRule, Mistake, OFFERING_FILE, ParameterSchema, action, composite, expiry,
+    Action, ApprovalPolicy, Composite, ExpiryRule, Mistake, OFFERING_FILE, ParameterSchema, action, approval,
+    composite, expiry,
     outside::{self, Does},
     schema_check,
     sheet::{Members, Sheet},
@@ -16,6 +17,7 @@ use crate::provisioner::{
     steps::Steps,
 };
 use domain::{
+    approval::ApprovalNeeded,
     backoff::Backoff,
     name::Name,
     view::{OfferingGuardView, OfferingView},
@@ -76,6 +78,8 @@ pub struct Offering {
     pub duplicate_window: Option<Duration>,
     /// What one resource takes up of a team's quota.
     pub quota_cost: u32,
+    /// What of it needs somebody's approval, where anything does.
+    pub approval: Option<ApprovalPolicy>,
     /// Outputs that are kept encrypted and shown only on demand.
     pub secret_outputs: BTreeSet<String>,
     /// All other outputs, where the offering says which there are.
@@ -93,6 +97,12 @@ impl Offering {
     #[must_use]
     pub fn updatable(&self) -> bool {
         self.updates
+    }
+
+    /// Whose approval a request with this action needs.
+    #[must_use]
+    pub fn approval_of(&self, action: &str) -> Option<ApprovalNeeded> {
+        self.approval.as_ref().and_then(|policy| policy.of(action))
     }
 
     /// Whether any of its parameters, or of its actions', is a secret.
@@ -116,6 +126,7 @@ impl Offering {
             updatable: self.updates,
             actions: self.actions.iter().map(|(id, action)| action.view(id)).collect(),
             made_of: self.composite.iter().flat_map(|composite| composite.parts()).collect(),
+            approval: self.approval.as_ref().map(ApprovalPolicy::view),
             guard: OfferingGuardView {
                 max_tries: self.max_tries,
                 timeout_seconds: self.timeout.as_secs(),
@@ -211,12 +222,12 @@ fn read(
         let quota = sheet.members(quota, "quota", &["cost"]);
         sheet.number(&quota, "cost", (0, 1_000_000), 1)
     });
-    approval(sheet, &top);
     let (mut outputs, values) = outputs(sheet, &top);
     let schema =
         sheet.needed(&top, "parameters").and_then(|node| schema(sheet, node, "parameters", PARAMETER));
     let updates = sheet.flag(&top, "updates");
     let actions = action::read(sheet, &top, schema.as_ref());
+    let approval = approval::read(sheet, &top, updates, &actions);
     let composite = composite::read(sheet, &top, values, schema.as_ref());
     if let Some(composite) = &composite {
         of_steps(sheet, &top, &mut outputs, composite);
@@ -249,6 +260,7 @@ fn read(
         retry: guard.retry,
         duplicate_window: guard.duplicate_window,
         quota_cost,
+        approval,
         secret_outputs: outputs.secret,
         public_outputs: outputs.public,
         expiry,
@@ -346,17 +358,6 @@ pub fn duration(text: &str) -> Option<Duration> {
         _ => return None,
     };
     number.checked_mul(seconds).map(Duration::from_secs)
-}
-
-fn approval(sheet: &mut Sheet, top: &Members<'_>) {
-    if let Some(node) = top.get("approval")
-        && !matches!(&node.kind, Kind::Text(text) if text == "none")
-    {
-        sheet.note(
-            node.place,
-            "\"approval\" can only be none: this version carries out every request at once",
-        );
-    }
 }
 
 /// The names of outputs that an offering declares.

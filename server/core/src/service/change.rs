@@ -20,7 +20,8 @@ use crate::{
 };
 use bytes::Bytes;
 use domain::{
-    action, change,
+    action::{self, Kind},
+    change,
     command::{Command, Operation},
     correlation::CorrelationId,
     etag::IfMatch,
@@ -31,6 +32,7 @@ use domain::{
     name::Name,
     problem::{FieldError, ProblemKind, Versions},
     role::TeamAct,
+    state::RequestState,
     time::Moment,
     view::{Object, ResourceView},
 };
@@ -234,9 +236,14 @@ impl Portal {
 }
 
 impl Inner {
-    /// Stops what the steps of the create of a resource have under way, now that it is to be deleted.
-    async fn stop_for(&self, delete: RequestId) -> Result<()> {
+    /// Stops what the steps of the create of a resource have under way, now that it is to be deleted. A delete that waits for
+    /// approval stops nothing.
+    pub(super) async fn stop_for(&self, delete: RequestId) -> Result<()> {
         let Some(delete) = self.store.request(delete).await? else { return Ok(()) };
+        let view = &delete.view;
+        if Kind::of(&view.action) != Kind::Delete || view.state == RequestState::PendingApproval {
+            return Ok(());
+        }
         if let Some(life) = self.store.life(delete.resource).await?
             && self.catalog.get(&life.view.offering).is_some_and(|offering| offering.composite.is_some())
         {
@@ -313,7 +320,7 @@ impl Inner {
         let parameters = &mut command.parameters;
         let (secrets, brought) = match (sent.operation, &action) {
             (Operation::Update, _) => self.hide_patch(&sent.team, (&kind, &name), parameters).await?,
-            (_, Some(Found { life, offering, action })) => {
+            (_, Some(Found { life, offering, action, .. })) => {
                 self.hide_input(&sent.team, (offering, *life), &action.schema, parameters).await?
             }
             _ => (None, Hidden::default()),
@@ -381,9 +388,9 @@ impl Inner {
         let resource = self.store.resource(&sent.team, kind.as_str(), name.as_str()).await?;
         let resource = resource.ok_or_else(Error::not_found)?.view;
         let offering = offering_of(&self.catalog, &resource)?;
-        let action = Name::parse(id).ok().and_then(|id| offering.actions.get(&id).cloned());
-        match action {
-            Some(action) => Ok(Found { life: resource.id, offering, action }),
+        let action = Name::parse(id).ok().and_then(|id| offering.actions.get_key_value(&id));
+        match action.map(|(id, action)| (id.clone(), action.clone())) {
+            Some((id, action)) => Ok(Found { life: resource.id, offering, id, action }),
             None => Err(Error::new(
                 ProblemKind::NotFound,
                 format!("The offering {} has no such action.", offering.id),
@@ -396,9 +403,9 @@ impl Inner {
         let parameters = command.parameters.clone();
         match (sent.operation, action) {
             (Operation::Delete, _) => Plan::new(move |resource| delete(&catalog, resource, &if_match)),
-            (_, Some(Found { offering, action, .. })) => Plan::new(move |resource| {
+            (_, Some(Found { offering, id, action, .. })) => Plan::new(move |resource| {
                 let by = By { if_match: &if_match, secrets: secrets.as_ref() };
-                act(&offering, &action, resource, &parameters, by)
+                act(&offering, (&id, &action), resource, &parameters, by)
             }),
             _ => Plan::new(move |resource| {
                 let by = By { if_match: &if_match, secrets: secrets.as_ref() };
@@ -412,6 +419,7 @@ impl Inner {
 struct Found {
     life: ResourceId,
     offering: Arc<Offering>,
+    id: Name,
     action: Action,
 }
 
@@ -470,12 +478,13 @@ fn update(catalog: &Catalog, resource: &StoredResource, patch: &Object, by: By<'
         delta: Some(Delta::Merge(merge::between(before, &after))),
         desired: Some(after),
         offering_version: offering.version.clone(),
+        approval: offering.approval_of(action::UPDATE),
     })
 }
 
 fn act(
     offering: &Offering,
-    action: &Action,
+    (id, action): (&Name, &Action),
     resource: &StoredResource,
     input: &Object,
     by: By<'_>,
@@ -503,21 +512,24 @@ fn act(
         desired: Some(desired),
         delta: Some(Delta::Action { changes: action.changes.clone(), input: input.clone() }),
         offering_version: offering.version.clone(),
+        approval: offering.approval_of(id.as_str()),
     })
 }
 
 pub(super) fn delete(catalog: &Catalog, resource: &StoredResource, if_match: &IfMatch) -> Result<Planned> {
     let view = &resource.view;
-    let mut offering_version = String::new();
+    let (mut offering_version, mut approval) = (String::new(), None);
     if resource.ended_by.is_none() {
         precondition(view, if_match, false)?;
-        offering_version.clone_from(&offering_of(catalog, view)?.version);
+        let offering = offering_of(catalog, view)?;
+        offering_version.clone_from(&offering.version);
+        approval = offering.approval_of(action::DELETE);
     } else if !if_match.is_about(view.id) {
         // It is gone as was asked, whatever its last version; but not if another life was meant.
         return Err(stale(view, if_match));
     }
     let parameters = Object::new();
-    Ok(Planned { parameters, patch: None, desired: None, delta: None, offering_version })
+    Ok(Planned { parameters, patch: None, desired: None, delta: None, offering_version, approval })
 }
 
 /// The offering of a resource, by which its changes are understood.

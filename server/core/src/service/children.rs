@@ -7,7 +7,7 @@ use super::{Inner, create::Sent as Create, lineage::Lineage};
 use crate::{
     Answered, Caller, Credential, Error, Result, guard,
     store::{
-        Arrived, Effect, Hold, NewChange, Plan, Scope, StepRequest, StoredRequest, StoredResource,
+        Arrived, Effect, Hold, NewChange, Plan, Planned, Scope, StepRequest, StoredRequest, StoredResource,
         Submission, Turn,
     },
 };
@@ -173,7 +173,9 @@ impl Asking<'_> {
             if resource.view.id != id {
                 return Err(Error::not_found());
             }
-            super::change::delete(&catalog, resource, &IfMatch::Absent)
+            // What the whole was approved for needs no approval part by part, and what failed is always taken away.
+            let planned = super::change::delete(&catalog, resource, &IfMatch::Absent)?;
+            Ok(Planned { approval: None, ..planned })
         });
         let change = NewChange {
             id: RequestId(self.portal.ids.uuid(now)),

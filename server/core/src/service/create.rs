@@ -11,6 +11,7 @@ use crate::{
 };
 use bytes::Bytes;
 use domain::{
+    action,
     command::{Command, Operation},
     correlation::CorrelationId,
     id::{RequestId, ResourceId},
@@ -481,6 +482,7 @@ impl Inner {
     ) -> StoredRequest {
         let id = RequestId(self.ids.uuid(now));
         let correlation_id = lineage.correlation_id.clone().unwrap_or_else(|| id.to_string());
+        let approval = offering.approval_of(action::CREATE);
         let view = RequestView {
             id,
             team: team.clone(),
@@ -489,7 +491,7 @@ impl Inner {
             resource_type: offering.resource_type.clone(),
             name: command.name.clone().unwrap_or_else(|| offering.id.clone()),
             action: Operation::Create.as_str().to_owned(),
-            state: RequestState::Queued,
+            state: if approval.is_some() { RequestState::PendingApproval } else { RequestState::Queued },
             reason: None,
             attempt: 1,
             parameters: command.parameters.clone(),
@@ -506,6 +508,7 @@ impl Inner {
             updated_at: now,
             finished_at: None,
             duplicate: None,
+            approval: approval.map(|needed| needed.asked_at(now)),
         };
         StoredRequest { view, principal: caller.id, resource: ResourceId(self.ids.uuid(now)) }
     }

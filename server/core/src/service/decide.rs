@@ -1,7 +1,10 @@
 //! Decisions about a request: stop it, try it again, say what became of it.
 
 use super::{Arrival, Inner, Portal, keyed::object};
-use crate::{Answered, Caller, Error, Result, store::Effect};
+use crate::{
+    Answered, Caller, Error, Result,
+    store::{Effect, StoredRequest},
+};
 use bytes::Bytes;
 use domain::{
     command::Operation,
@@ -21,7 +24,9 @@ impl Portal {
         let body = self.0.readable_about(read, (caller, id), &arrival, Operation::Cancel).await?;
         let answered = self
             .0
-            .decide(caller, id, arrival, body, Operation::Cancel, |request, _| Ok(Effect::Cancel(request)))
+            .decide(caller, id, arrival, (Operation::Cancel, body), must(TeamAct::Request), |request, _| {
+                Ok(Effect::Cancel(request))
+            })
             .await?;
         if let Some(request) = answered.request_id {
             self.0.cancel_steps(request).await;
@@ -36,7 +41,7 @@ impl Portal {
         let body = self.0.readable_about(read, (caller, id), &arrival, Operation::Retry).await?;
         let resource = ResourceId(self.0.ids.uuid(self.0.clock.now()));
         let effect = |request, _: &Object| Ok(Effect::Retry(request, resource));
-        self.0.decide(caller, id, arrival, body, Operation::Retry, effect).await
+        self.0.decide(caller, id, arrival, (Operation::Retry, body), must(TeamAct::Request), effect).await
     }
 
     /// Decides about a request whose outcome nobody can tell: `{"resolution": "adopt" | "retry" | "abandon"}`.
@@ -60,8 +65,13 @@ impl Portal {
                 .ok_or_else(|| Error::field("/resolution", "must be adopt, retry or abandon"))?;
             Ok(Effect::Resolve { request, resolution, forced: forced(caller, resolution, body)? })
         };
-        self.0.decide(caller, id, arrival, body, Operation::Resolve, effect).await
+        self.0.decide(caller, id, arrival, (Operation::Resolve, body), must(TeamAct::Resolve), effect).await
     }
+}
+
+/// Refuses who may not do this in the request's team.
+fn must(act: TeamAct) -> impl Fn(&Caller, &StoredRequest) -> Result<()> {
+    move |caller, request| caller.must(act, &request.view.team)
 }
 
 /// The reason to close a request without asking its provisioner.
@@ -91,7 +101,7 @@ fn forced(caller: &Caller, resolution: Resolution, body: &Object) -> Result<Opti
 
 impl Inner {
     /// What was read of a body about a request; see [`Inner::readable`].
-    async fn readable_about(
+    pub(super) async fn readable_about(
         &self,
         read: Result<Object>,
         (caller, id): (&Caller, &str),
@@ -108,18 +118,19 @@ impl Inner {
         }
     }
 
-    async fn decide(
+    /// Passes a decision about a request through the guard: for who may see that, and then for who `may` decide.
+    pub(super) async fn decide(
         &self,
         caller: &Caller,
         id: &str,
         arrival: Arrival,
-        body: Object,
-        operation: Operation,
+        (operation, body): (Operation, Object),
+        may: impl Fn(&Caller, &StoredRequest) -> Result<()>,
         effect: impl FnOnce(RequestId, &Object) -> Result<Effect>,
     ) -> Result<Answered> {
         let key = arrival.key()?;
         let request = match self.visible_request(caller, id).await {
-            Ok(request) => request.view,
+            Ok(request) => request,
             Err(error) => {
                 if let Some(request) = self.any_request(id).await? {
                     self.record_unseen(caller, request.view.team.as_str(), key, operation, &error).await;
@@ -127,9 +138,9 @@ impl Inner {
                 return Err(error);
             }
         };
-        let effect = effect(request.id, &body);
-        let act = if operation == Operation::Resolve { TeamAct::Resolve } else { TeamAct::Request };
-        let (team, wish) = (&request.team, (operation, request.id.to_string(), body));
-        self.keyed(caller, team.as_str(), &arrival, wish, || caller.must(act, team), effect).await
+        let view = &request.view;
+        let effect = effect(view.id, &body);
+        let wish = (operation, view.id.to_string(), body);
+        self.keyed(caller, view.team.as_str(), &arrival, wish, || may(caller, &request), effect).await
     }
 }

@@ -15,7 +15,9 @@ use crate::{
     store::{NameHolder, StoredResource},
 };
 use domain::{
-    action, json,
+    action,
+    approval::ApprovalNeeded,
+    json,
     name::Name,
     plan::{PlanView, PlannedChange, PlannedOutcome, PlannedStep, differing},
     problem::RequestLink,
@@ -84,6 +86,7 @@ impl Inner {
                 format!("{kind} {name} is there in team {team}, just as asked; nothing would be made"),
             ),
         };
+        let needed = offering.approval_of(action::CREATE).filter(|_| outcome == PlannedOutcome::Create);
         let steps = match (&there, &offering.composite) {
             (Some(_), _) => Vec::new(),
             (None, Some(composite)) => self.steps_of_create(composite, known).await?,
@@ -91,11 +94,12 @@ impl Inner {
         };
         Ok(PlannedChange {
             outcome,
-            summary,
+            summary: with_approval(summary, needed),
             team: team.clone(),
             resource_type: kind.clone(),
             name: name.clone(),
             offering_version: wanted.offering_version.clone(),
+            approval: needed,
             request: there,
             changes: if outcome == PlannedOutcome::Create {
                 differing(&Object::new(), &wanted.parameters)
@@ -126,6 +130,14 @@ impl Inner {
     }
 }
 
+/// In words, also by whose approval.
+fn with_approval(summary: String, needed: Option<ApprovalNeeded>) -> String {
+    match needed {
+        Some(needed) => format!("{summary}, once {} has approved it", needed.by.title()),
+        None => summary,
+    }
+}
+
 /// The one step of an offering that is not made of others.
 fn alone(offering: &Offering, action: &str, name: &Name, parameters: Object) -> PlannedStep {
     PlannedStep {
@@ -137,6 +149,7 @@ fn alone(offering: &Offering, action: &str, name: &Name, parameters: Object) -> 
         parameters,
         unknown: Vec::new(),
         needs: Vec::new(),
+        approval: None,
         problem: None,
         steps: Vec::new(),
     }

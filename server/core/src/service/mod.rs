@@ -1,5 +1,6 @@
 //! The service: one file a use case, each in the order of authorise, check, guard, write.
 
+mod approve;
 mod callbacks;
 mod change;
 mod children;

@@ -4,6 +4,7 @@
 use super::StoredResource;
 use crate::Error;
 use domain::{
+    approval::ApprovalNeeded,
     change::{self, Changes},
     id::RequestId,
     label::Labels,
@@ -80,6 +81,8 @@ pub struct Planned {
     pub delta: Option<Delta>,
     /// The offering's version.
     pub offering_version: String,
+    /// Whose approval it needs before it is carried out.
+    pub approval: Option<ApprovalNeeded>,
 }
 
 /// How a change makes what a resource is meant to be out of what it was meant to be before. It is kept, so that a change

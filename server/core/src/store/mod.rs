@@ -3,6 +3,7 @@
 //! This module says what a store promises, in the portal's own terms; how a database keeps the promise is the business
 //! of the module named after it. `conformance` states every promise as a test for all of them.
 
+mod approvals;
 mod change;
 pub mod changes;
 #[cfg(test)]
@@ -25,6 +26,7 @@ pub mod sqlite;
 mod turn;
 pub mod views;
 
+pub use approvals::Approvals;
 pub use change::{Delta, NewChange, Plan, Planned};
 pub use errands::{Errand, ErrandSeal, Errands, Report, Taken, Waiting};
 pub use failure::{StoreError, StoreResult};
@@ -41,6 +43,7 @@ use crate::{answer::Answer, caller::Caller, keys};
 use async_trait::async_trait;
 use changes::Changes;
 use domain::{
+    approval::Verdict,
     command::Command,
     id::{PrincipalId, RequestId, ResourceId, SubmissionId, TokenId},
     key::SubmissionKey,
@@ -221,6 +224,15 @@ pub enum Effect {
         /// Close it without asking the provisioner, for this reason.
         forced: Option<String>,
     },
+    /// Let a request be carried out that waits for that, or refuse to.
+    Decide {
+        /// The request.
+        request: RequestId,
+        /// Which of both.
+        verdict: Verdict,
+        /// Why.
+        reason: Option<String>,
+    },
     /// A new token.
     TokenCreate {
         /// What is shown of it.
@@ -374,6 +386,7 @@ pub trait Store:
     Send
     + Sync
     + std::fmt::Debug
+    + Approvals
     + Errands
     + Families
     + HiddenParameters

@@ -269,6 +269,10 @@ impl<'a> Family<'a> {
                 Standing::Failed(format!("request {id} failed: {why}"))
             }
             RequestState::Failed => Standing::Anew(request),
+            RequestState::Rejected if spoken => {
+                let why = request.view.reason.as_deref().unwrap_or("no reason was given");
+                Standing::Failed(format!("request {id} was rejected: {why}"))
+            }
             state if spoken => Standing::Failed(format!("request {id} was {state}")),
             _ => Standing::New,
         })

@@ -3,6 +3,7 @@
 //! Whatever may have begun outside is looked at (`observe`) before it is done again. Every write names the hold; once
 //! that is lost, nothing this worker does counts any more, and its program is stopped before the lease ends.
 
+mod approvals;
 mod carry_out;
 mod change;
 mod composite;
@@ -53,6 +54,7 @@ pub(crate) async fn background(portal: Arc<Inner>, shutdown: CancellationToken) 
     if portal.settings.workers > 0 {
         tasks.spawn(notify::send_all(Arc::clone(&portal), shutdown.clone()));
     }
+    tasks.spawn(approvals::watch(Arc::clone(&portal), shutdown.clone()));
     tasks.spawn(expiry::watch(Arc::clone(&portal), shutdown.clone()));
     tasks.spawn(sweep::sweep(portal, shutdown));
     while let Some(ended) = tasks.join_next().await {

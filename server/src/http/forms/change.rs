@@ -151,6 +151,7 @@ fn nameless(target: &Target) -> portal::Result<Subject> {
         updatable: false,
         actions: Vec::new(),
         made_of: Vec::new(),
+        approval: None,
         guard: OfferingGuardView { max_tries: 0, timeout_seconds: 0, duplicate_window_seconds: None },
         available: false,
         problem: None,

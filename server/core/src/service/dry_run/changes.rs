@@ -6,7 +6,7 @@ use super::{
         change::{Meant, Sent, Target, input, offering_of, patch},
         keyed,
     },
-    alone,
+    alone, with_approval,
 };
 use crate::{Caller, Error, Result, guard, store::Planned, store::StoredResource};
 use domain::{
@@ -120,7 +120,9 @@ impl Inner {
             Operation::Delete => (PlannedOutcome::Delete, action::DELETE, Object::new()),
             _ => (PlannedOutcome::Action, action.unwrap_or_default(), planned.parameters.clone()),
         };
-        let mut plan = change(view, outcome, told, planned);
+        let needed = planned.approval;
+        let mut plan = change(view, outcome, with_approval(told, needed), planned);
+        plan.approval = needed;
         if let Some(desired) = &desired {
             plan.changes = differing(&view.parameters, desired);
         }
@@ -159,6 +161,7 @@ fn change(view: &ResourceView, outcome: PlannedOutcome, summary: String, planned
         resource_type: view.resource_type.clone(),
         name: view.name.clone(),
         offering_version: planned.offering_version,
+        approval: None,
         request: None,
         changes: Vec::new(),
         steps: Vec::new(),

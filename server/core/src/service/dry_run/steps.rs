@@ -152,6 +152,7 @@ impl Inner {
             parameters,
             unknown,
             needs: step.needs.iter().cloned().collect(),
+            approval: child.approval_of(action::CREATE),
             problem: (!problems.is_empty()).then(|| problems.join("; ")),
             steps: Vec::new(),
         };
@@ -167,7 +168,10 @@ impl Inner {
         if planned.name.is_some() && is_plain {
             match self.is_there(&view).await {
                 Ok(None) => {}
-                Ok(Some(_)) => EXISTING.clone_into(&mut planned.action),
+                Ok(Some(_)) => {
+                    EXISTING.clone_into(&mut planned.action);
+                    planned.approval = None;
+                }
                 Err(error) => planned.problem = Some(error.detail),
             }
         }
@@ -219,6 +223,7 @@ impl Inner {
                     parameters: Object::new(),
                     unknown: Vec::new(),
                     needs: Vec::new(),
+                    approval: None,
                     problem,
                     steps: if is_composite { self.steps_of_delete(view.id).await? } else { Vec::new() },
                 });

@@ -19,6 +19,7 @@ fn planned(before: &Object, after: Object, delta: Delta) -> Planned {
         desired: Some(after),
         delta: Some(delta),
         offering_version: "1".into(),
+        approval: None,
     }
 }
 
@@ -45,7 +46,8 @@ fn grow(by: i64) -> Plan {
 pub(super) fn nothing_left() -> Plan {
     Plan::new(|_| {
         let parameters = Object::new();
-        Ok(Planned { parameters, patch: None, desired: None, delta: None, offering_version: "1".into() })
+        let offering_version = "1".into();
+        Ok(Planned { parameters, patch: None, desired: None, delta: None, offering_version, approval: None })
     })
 }
 

@@ -59,6 +59,7 @@ pub(super) async fn secret_parameters_are_kept_with_their_requests_until_their_l
             delta: Some(Delta::Merge(patch)),
             desired: Some(after),
             offering_version: "1".into(),
+            approval: None,
         })
     });
     let mut update = bench.change("update", "one", "update", with_another);

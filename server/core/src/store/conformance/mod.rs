@@ -179,6 +179,7 @@ impl Bench {
             updated_at: now,
             finished_at: None,
             duplicate: None,
+            approval: None,
         };
         let answer = Answer::of_request(AnswerKind::Accepted, &view).unwrap();
         let mut arrived = self.arrived(scope.clone(), Operation::Create);

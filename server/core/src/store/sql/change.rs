@@ -1,11 +1,11 @@
 //! Accepting changes of a resource: each is worked out on what the resource is at that moment, under the lock of its life.
 
 use super::{
-    arrivals,
+    approvals, arrivals,
     decide::{Decided, queue},
     dialect::{Connection, clock},
     exactly_one, lists,
-    lives::{self, DELETING, Lost, WAITS},
+    lives::{self, DELETING, Lost, Turn, WAITS},
     notifications,
     rows::{self, canonical},
     runs,
@@ -71,6 +71,12 @@ pub(super) async fn accept(
     if life.view.state == DELETING {
         return Ok(Decided::Not(Submitted::Deleting(life.ended_by.unwrap_or(life.view.created_by.id))));
     }
+    if kind == Kind::Delete
+        && planned.approval.is_some()
+        && let Some(waiting) = lives::waiting_delete(connection, life.view.id).await?
+    {
+        return asked_before(connection, change, waiting).await;
+    }
     let version = life.view.version + 1;
     let correlation_id = change.correlation_id.clone().unwrap_or_else(|| change.id.to_string());
     let view = RequestView {
@@ -81,7 +87,7 @@ pub(super) async fn accept(
         resource_type: change.kind.clone(),
         name: change.name.clone(),
         action: change.action.clone(),
-        state: RequestState::Queued,
+        state: if planned.approval.is_some() { RequestState::PendingApproval } else { RequestState::Queued },
         reason: None,
         attempt: 1,
         parameters: planned.parameters,
@@ -98,34 +104,27 @@ pub(super) async fn accept(
         updated_at: now,
         finished_at: None,
         duplicate: None,
+        approval: planned.approval.map(|needed| needed.asked_at(now)),
     };
-    let request =
+    let mut request =
         StoredRequest { view, principal: submission.arrived.scope.principal, resource: life.view.id };
     let before = lives::open(connection, &life).await?;
     let (delta, sealed) = (planned.delta.as_ref(), change.hidden.as_deref());
     insert(connection, &request, &submission.arrived, version, (delta, sealed), now).await?;
-    let mut lost = Lost::default();
-    if kind == Kind::Delete {
-        let reason = format!("{} That was asked for by request {}.", lives::LOST, change.id);
-        lost = lives::lose(connection, &before, &reason, now).await?;
+    let waits = request.view.approval.is_some();
+    let mut also = Vec::new();
+    if waits {
+        // It keeps its turn. A delete that waits stops nothing yet: somebody may decide against it.
+        request.view = approvals::ask(connection, &request.view).await?;
+    } else {
+        also = begin(connection, &life, (change.id, kind), &before, now).await?;
     }
-    let is_first = before.len() == lost.ended;
-    // Where something begun is stopped half-way for the delete, or was never told to its end, the thing is looked at
-    // before it is torn down, and the delete cannot be taken back any more.
-    let doubtful = lost.begun || (kind == Kind::Delete && life.applied.is_none());
-    let done = sqlx::query(AssertSqlSafe(format!(
-        "INSERT INTO run (request, attempt, due_at, touched) VALUES ($1, 1, {}, $3)",
-        if is_first { clock("$2") } else { "$2".to_owned() },
-    )))
-    .bind(change.id.0)
-    .bind(if is_first { now.millis() } else { WAITS })
-    .bind(doubtful)
-    .execute(&mut *connection)
-    .await?;
-    exactly_one(&done, "run")?;
     match &request.view.desired {
         Some(desired) => move_on(connection, &life, desired, None, now).await?,
-        None => move_on(connection, &life, &life.view.parameters, Some(change.id), now).await?,
+        None => {
+            let delete = (!waits).then_some(change.id);
+            move_on(connection, &life, &life.view.parameters, delete, now).await?;
+        }
     }
     let mut answer = Answer::of_request(AnswerKind::Accepted, &request.view)
         .map_err(|error| StoreError::Corrupt(error.to_string()))?;
@@ -133,7 +132,7 @@ pub(super) async fn accept(
     Ok(Decided::Accepted {
         answer,
         request: change.id,
-        also: lost.told,
+        also,
         act: match kind {
             Kind::Create => "request_create",
             Kind::Update => "request_update",
@@ -143,6 +142,37 @@ pub(super) async fn accept(
         target: format!("{}/{}", change.kind, change.name),
         detail: if kind == Kind::Action { change.action.clone() } else { String::new() },
     })
+}
+
+/// Puts a change onto the queue behind these others, which a delete stops; those that a worker has yet to stop are to be
+/// told.
+pub(super) async fn begin(
+    connection: &mut Connection,
+    life: &StoredResource,
+    (id, kind): (RequestId, Kind),
+    others: &[Turn],
+    now: Moment,
+) -> StoreResult<Vec<RequestId>> {
+    let mut lost = Lost::default();
+    if kind == Kind::Delete {
+        let reason = format!("{} That was asked for by request {id}.", lives::LOST);
+        lost = lives::lose(connection, others, &reason, now).await?;
+    }
+    let is_first = others.len() == lost.ended;
+    // Where something begun is stopped half-way for the delete, or was never told to its end, the thing is looked at
+    // before it is torn down, and the delete cannot be taken back any more.
+    let doubtful = lost.begun || (kind == Kind::Delete && life.applied.is_none());
+    let done = sqlx::query(AssertSqlSafe(format!(
+        "INSERT INTO run (request, attempt, due_at, touched) VALUES ($1, 1, {}, $3)",
+        if is_first { clock("$2") } else { "$2".to_owned() },
+    )))
+    .bind(id.0)
+    .bind(if is_first { now.millis() } else { WAITS })
+    .bind(doubtful)
+    .execute(connection)
+    .await?;
+    exactly_one(&done, "run")?;
+    Ok(lost.told)
 }
 
 async fn insert(
@@ -203,6 +233,15 @@ async fn already(
         return Ok(Decided::Not(Submitted::Unfit(Box::new(error))));
     }
     let id = life.ended_by.ok_or_else(|| StoreError::Corrupt("a life is deleted by nobody".into()))?;
+    asked_before(connection, change, id).await
+}
+
+/// A delete that finds itself asked for by another request.
+async fn asked_before(
+    connection: &mut Connection,
+    change: &NewChange,
+    id: RequestId,
+) -> StoreResult<Decided> {
     let request = runs::existing(connection, id).await?;
     let answer = Answer::of_request(AnswerKind::Done, &request.view)
         .map_err(|error| StoreError::Corrupt(error.to_string()))?;

@@ -1,7 +1,7 @@
 //! Submissions that are not creates: decisions about requests, tokens and hooks. One at a time, each in a savepoint.
 
 use super::{
-    arrivals, change,
+    approvals, arrivals, change,
     dialect::{self, Connection, FOR_UPDATE, clock},
     exactly_one, hidden, hooks, lists, lives, notifications, people, quotas,
     rows::canonical,
@@ -71,6 +71,10 @@ pub(in crate::store) async fn one(
         Effect::Resolve { request, resolution, forced } => {
             resolve(connection, *request, *resolution, forced.as_deref(), now).await?
         }
+        Effect::Decide { request, verdict, reason } => {
+            let decision = (*request, *verdict, reason.as_deref());
+            approvals::decide(connection, submission, decision, now).await?
+        }
         Effect::TokenCreate { token, digest, answer } => {
             people::add_token(connection, submission.arrived.scope.principal, token, *digest).await?;
             Decided::Done {
@@ -138,7 +142,8 @@ async fn of_step(
     Box::pin(one(connection, &inner)).await
 }
 
-async fn shown(
+/// What a request is now, as the answer to what was done to it.
+pub(super) async fn shown(
     connection: &mut Connection,
     id: RequestId,
     kind: AnswerKind,

@@ -129,6 +129,60 @@ pub(super) async fn open(connection: &mut Connection, life: &StoredResource) -> 
         .collect()
 }
 
+/// The others that are not at their end and come before this change; a delete comes before all of them.
+pub(super) async fn in_the_way(
+    connection: &mut Connection,
+    life: &StoredResource,
+    change: RequestId,
+    kind: Kind,
+) -> StoreResult<Vec<Turn>> {
+    let mut turns = open(connection, life).await?;
+    let own = turns.iter().position(|turn| turn.id == change);
+    let own = own.ok_or_else(|| StoreError::Corrupt(format!("request {change} has no turn")))?;
+    if kind == Kind::Delete {
+        turns.remove(own);
+    } else {
+        turns.truncate(own);
+    }
+    Ok(turns)
+}
+
+/// The delete of a life that waits for approval, if one does.
+pub(super) async fn waiting_delete(
+    connection: &mut Connection,
+    life: ResourceId,
+) -> StoreResult<Option<RequestId>> {
+    let id: Option<uuid::Uuid> = sqlx::query_scalar(
+        "SELECT id FROM request
+          WHERE resource = $1 AND action <> 'create' AND finished_at IS NULL AND action = 'delete'
+            AND state = 'pending_approval'
+          ORDER BY turn LIMIT 1",
+    )
+    .bind(life.0)
+    .fetch_optional(connection)
+    .await?;
+    Ok(id.map(RequestId))
+}
+
+/// Lets a life be deleted from here on, by this request that was approved. Its version has moved when that was asked for.
+pub(super) async fn begin_delete(
+    connection: &mut Connection,
+    life: ResourceId,
+    by: RequestId,
+    now: Moment,
+) -> StoreResult<()> {
+    let done = sqlx::query(
+        "UPDATE resource SET state = 'deleting', ended_by = $1, updated_at = $2
+          WHERE id = $3 AND ended_by IS NULL AND ended_at IS NULL",
+    )
+    .bind(by.0)
+    .bind(now.millis())
+    .bind(life.0)
+    .execute(connection)
+    .await?;
+    exactly_one(&done, "resource")
+}
+
 /// The requests about a life: those that are not at their end, in order, and the last ones, newest first.
 pub(super) async fn requests_of(
     connection: &mut Connection,
@@ -321,7 +375,8 @@ pub(super) async fn take_back(
             _ => desired,
         };
     }
-    let undeleted = Kind::of(&request.view.action) == Kind::Delete;
+    // One that nobody approved deleted nothing.
+    let undeleted = life.ended_by == Some(request.view.id);
     let done = sqlx::query(
         "UPDATE resource SET parameters = $1, version = version + 1, updated_at = $2,
                              state = CASE WHEN $3 THEN 'active' ELSE state END,

@@ -20,6 +20,7 @@
 //! whatever is there (the next run, the next batch to sweep) skips what is locked and waits for nothing. A deadlock that
 //! PostgreSQL finds all the same is a fault here, though a decision that met one is taken once more.
 
+mod approvals;
 mod arrivals;
 mod callbacks;
 mod change;

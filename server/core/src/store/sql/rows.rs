@@ -6,6 +6,7 @@ use crate::{
     store::{Claim, Intent, Meaning, StoreError, StoreResult, StoredRequest, StoredResource},
 };
 use domain::{
+    approval::ApprovalView,
     id::{PrincipalId, RequestId, ResourceId},
     label::Labels,
     name::Name,
@@ -20,7 +21,8 @@ use uuid::Uuid;
 /// The columns of a request, in the order of no importance; rows are read by name.
 pub(super) const REQUEST: &str = "id, team, principal, requested_by, channel, action, offering, offering_version, type, \
      name, resource, parameters, patch, desired, labels, correlation_id, parent_id, state, reason, attempt, outputs, \
-     secret_names, created_at, updated_at, finished_at, duplicate_of, duplicate_reason";
+     secret_names, created_at, updated_at, finished_at, duplicate_of, duplicate_reason, approval_by, decide_until, \
+     verdict, decided_by, decided_at, decided_why";
 
 /// The columns of a claim `c`.
 pub(super) const CLAIM: &str = "c.fingerprint, c.body_hash, c.key_version, c.schema_digest, c.command, c.request, \
@@ -118,6 +120,7 @@ pub(super) fn request(row: &DbRow) -> StoreResult<StoredRequest> {
         updated_at: moment(row, "updated_at")?,
         finished_at: moment_if_any(row, "finished_at")?,
         duplicate: duplicate(row)?,
+        approval: approval(row)?,
     };
     Ok(StoredRequest {
         view,
@@ -130,6 +133,20 @@ fn duplicate(row: &DbRow) -> StoreResult<Option<DuplicateView>> {
     let of: Option<Uuid> = row.try_get("duplicate_of")?;
     let reason = row.try_get("duplicate_reason")?;
     Ok(of.map(|of| DuplicateView { of: RequestLink::to(RequestId(of)), reason }))
+}
+
+fn approval(row: &DbRow) -> StoreResult<Option<ApprovalView>> {
+    let wrong = |column: &str, error: &dyn Display| StoreError::Corrupt(format!("{column}: {error}"));
+    let Some(by) = row.try_get::<Option<String>, _>("approval_by")? else { return Ok(None) };
+    let verdict: Option<String> = row.try_get("verdict")?;
+    Ok(Some(ApprovalView {
+        by: by.parse().map_err(|error| wrong("approval_by", &error))?,
+        expires_at: moment(row, "decide_until")?,
+        verdict: verdict.map(|word| word.parse()).transpose().map_err(|error| wrong("verdict", &error))?,
+        decided_by: row.try_get("decided_by")?,
+        decided_at: moment_if_any(row, "decided_at")?,
+        reason: row.try_get("decided_why")?,
+    }))
 }
 
 pub(super) fn resource(row: &DbRow) -> StoreResult<StoredResource> {

@@ -2,7 +2,7 @@
 //! submissions, with one statement for all or one a table.
 
 use super::{
-    arrivals,
+    approvals, arrivals,
     dialect::{self, CREATES, Connection, clock},
     exactly_one, hidden, lists, looks, notifications, quotas,
     rows::{array, canonical, hex},
@@ -270,7 +270,15 @@ pub(super) async fn plain(
             }
             // Nobody is told of what is queued, so most often nothing is looked up here.
             notifications::tell(connection, request, request.view.state, request.view.created_at).await?;
-            Submitted::First(answer.clone(), Some(id))
+            let mut answer = answer.clone();
+            if request.view.approval.is_some() {
+                // By when it has to be decided about is told by the database's clock.
+                let asked = approvals::ask(connection, &request.view).await?;
+                answer = Answer::of_request(AnswerKind::Accepted, &asked)
+                    .map_err(|error| StoreError::Corrupt(error.to_string()))?;
+                answer_with(connection, &submission.arrived.scope, &answer).await?;
+            }
+            Submitted::First(answer, Some(id))
         } else if claimed.contains(&id.0) {
             met_a_name(connection, submission, request).await?
         } else {

@@ -1,0 +1,115 @@
+//! Decisions of a second person: whether a request that waits for approval is carried out.
+
+use super::{Arrival, Inner, Portal, keyed::object};
+use crate::{
+    Answered, Caller, Error, Result,
+    store::{Effect, StoredRequest},
+};
+use bytes::Bytes;
+use domain::{
+    approval::{self, Decider, REASON_RULE, Standing, Verdict},
+    command::Operation,
+    problem::ProblemKind,
+    role::TeamAct,
+    view::{Object, RequestView},
+};
+use serde_json::Value;
+
+impl Portal {
+    /// Lets a request be carried out that waits for that; doing so again is no error. The body may say why: `{"reason": "…"}`.
+    pub async fn approve(
+        &self,
+        caller: &Caller,
+        id: &str,
+        arrival: Arrival,
+        body: Bytes,
+    ) -> Result<Answered> {
+        let answered =
+            self.0.judge(caller, id, arrival, body, (Operation::Approve, Verdict::Approved)).await?;
+        if let Some(request) = answered.request_id.filter(|_| !answered.replayed && !answered.existing) {
+            self.0.stop_for(request).await?;
+        }
+        Ok(answered)
+    }
+
+    /// Refuses to let a request be carried out that waits for that, and says why: `{"reason": "…"}`. Doing so again is no
+    /// error.
+    pub async fn reject(&self, caller: &Caller, id: &str, arrival: Arrival, body: Bytes) -> Result<Answered> {
+        self.0.judge(caller, id, arrival, body, (Operation::Reject, Verdict::Rejected)).await
+    }
+
+    /// Where the caller stands towards the approval of a request; nothing where it takes none.
+    pub async fn standing_towards(&self, caller: &Caller, id: &str) -> Result<Option<Standing>> {
+        let request = self.0.visible_request(caller, id).await?;
+        let by = request.view.approval.as_ref().map(|approval| approval.by);
+        Ok(by.map(|by| standing(caller, by, &request)))
+    }
+
+    /// Whether the caller is one of those who decide about requests like this one, whoever asked for it.
+    #[must_use]
+    pub fn is_decider(&self, caller: &Caller, request: &RequestView) -> bool {
+        request.approval.as_ref().is_some_and(|approval| is_decider(caller, approval.by, request))
+    }
+}
+
+fn is_decider(caller: &Caller, by: Decider, request: &RequestView) -> bool {
+    match by {
+        Decider::Owner => caller.may(TeamAct::Decide, &request.team),
+        Decider::Administrator => caller.is_admin(),
+    }
+}
+
+fn standing(caller: &Caller, by: Decider, request: &StoredRequest) -> Standing {
+    Standing::of(is_decider(caller, by, &request.view), request.principal == caller.id)
+}
+
+/// Refuses who may not decide about this request.
+fn must_decide(caller: &Caller, request: &StoredRequest) -> Result<()> {
+    // Where it takes no approval there is nothing to decide; who might decide elsewhere is told so.
+    let by = request.view.approval.as_ref().map_or(Decider::Owner, |approval| approval.by);
+    match standing(caller, by, request) {
+        Standing::Decides => Ok(()),
+        Standing::Asked => Err(Error::new(
+            ProblemKind::OwnRequest,
+            format!("You asked for this yourself, so {} other than you has to decide about it.", by.title()),
+        )
+        .about(request.view.id)),
+        Standing::Looks => Err(Error::new(
+            ProblemKind::Forbidden,
+            format!("Whether this is carried out is decided by {}.", by.title()),
+        )),
+    }
+}
+
+/// Why it is decided so; to reject takes a reason.
+fn reason(verdict: Verdict, body: &Object) -> Result<Option<String>> {
+    let told = match body.get("reason") {
+        None => None,
+        Some(Value::String(text)) => {
+            approval::reason(text).map_err(|rule| Error::field("/reason", rule))?.map(str::to_owned)
+        }
+        Some(_) => return Err(Error::field("/reason", REASON_RULE)),
+    };
+    if verdict == Verdict::Rejected && told.is_none() {
+        return Err(Error::field("/reason", "say why it is rejected"));
+    }
+    Ok(told)
+}
+
+impl Inner {
+    async fn judge(
+        &self,
+        caller: &Caller,
+        id: &str,
+        arrival: Arrival,
+        body: Bytes,
+        (operation, verdict): (Operation, Verdict),
+    ) -> Result<Answered> {
+        arrival.key()?;
+        let read = object(&body, &["reason"]);
+        let body = self.readable_about(read, (caller, id), &arrival, operation).await?;
+        let effect =
+            |request, body: &Object| Ok(Effect::Decide { request, verdict, reason: reason(verdict, body)? });
+        self.decide(caller, id, arrival, (operation, body), must_decide, effect).await
+    }
+}
