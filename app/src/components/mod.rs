@@ -13,3 +13,4 @@ pub mod submissions;
 pub mod told;
 pub mod values;
 pub mod views;
+pub mod waiting;

@@ -53,7 +53,7 @@ pub fn word(state: RequestState) -> &'static str {
 #[must_use]
 pub fn meaning(state: RequestState) -> &'static str {
     match state {
-        RequestState::PendingApproval => "It waits for a decision.",
+        RequestState::PendingApproval => "It waits for a decision. Nothing of it is carried out before that.",
         RequestState::Queued => "It was accepted and waits for a worker.",
         RequestState::Running => "A worker carries it out.",
         RequestState::Succeeded => "It was carried out.",

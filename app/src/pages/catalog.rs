@@ -1,8 +1,14 @@
 //! `/`: what can be requested.
 
 use super::load;
-use crate::{components::made_of::MadeOf, rpc::form::catalog};
-use domain::view::OfferingView;
+use crate::{
+    components::{made_of::MadeOf, waiting::Waiting},
+    rpc::{form::catalog, requests::waiting},
+};
+use domain::{
+    action::CREATE,
+    view::{OfferingApprovalView, OfferingView},
+};
 use leptos::prelude::*;
 use leptos_meta::Title;
 use std::collections::BTreeMap;
@@ -11,7 +17,8 @@ use std::collections::BTreeMap;
 #[component]
 pub fn Catalog() -> impl IntoView {
     let offerings = Resource::new_blocking(|| (), |()| catalog());
-    load(offerings, |offerings| {
+    let waiting = Resource::new_blocking(|| (), |()| waiting());
+    load(offerings, move |offerings| {
         let mut shelves: BTreeMap<String, Vec<OfferingView>> = BTreeMap::new();
         for offering in offerings {
             shelves.entry(offering.category.clone()).or_default().push(offering);
@@ -31,6 +38,9 @@ pub fn Catalog() -> impl IntoView {
             <Title text="Catalog"/>
             <h1>"Catalog"</h1>
             <p class="lead">"Choose what you need. You get it once, however often you send the form."</p>
+            <Suspense>
+                {move || Suspend::new(async move { waiting.await.ok().map(|requests| view! { <Waiting requests/> }) })}
+            </Suspense>
             {shelves}
             {empty.then(|| view! {
                 <p class="note">
@@ -40,6 +50,16 @@ pub fn Catalog() -> impl IntoView {
             })}
         }
     })
+}
+
+/// What of it needs whose approval.
+fn needs(approval: &OfferingApprovalView) -> String {
+    let what = if approval.actions == [CREATE] {
+        String::new()
+    } else {
+        format!(" ({})", approval.actions.join(", "))
+    };
+    format!("Needs the approval of {}{what}.", approval.needed.by.title())
 }
 
 #[component]
@@ -55,6 +75,7 @@ fn Card(offering: OfferingView) -> impl IntoView {
                 {(!offering.version.is_empty()).then(|| format!(", version {}", offering.version))}
             </p>
             <MadeOf parts=offering.made_of/>
+            {offering.approval.map(|approval| view! { <p class="quiet">{needs(&approval)}</p> })}
             {if offering.available {
                 view! { <a class="button" href=form rel="external" aria-label=label>"Request"</a> }.into_any()
             } else {

@@ -1,5 +1,6 @@
 //! `/requests/{id}`: one request: where it stands, what happened, what came of it, and who asked for it how often.
 
+pub mod approval;
 pub mod chain;
 pub mod history;
 mod live;
@@ -17,6 +18,7 @@ use crate::{
     },
     rpc::requests::{RequestPage, see_request},
 };
+use approval::Approval;
 use chain::Chain;
 use domain::{
     action::Kind,
@@ -66,6 +68,7 @@ fn Live(page: RequestPage) -> impl IntoView {
                 <p class="quiet">"This page does not change by itself without script. Load it again to see what is new."</p>
             </noscript>
         })}
+        <Approval page/>
         <NextSteps page/>
         <h2>"What came of it"</h2>
         {move || view! { <Outcome request=request.get() reveal=page.read_untracked().next.reveal/> }}

@@ -3,6 +3,7 @@
 use super::Answer;
 use crate::context::Flash;
 use domain::{
+    approval::Standing,
     chain::ChainView,
     view::{EventView, RequestView, SubmissionsView},
 };
@@ -39,8 +40,31 @@ pub struct NextSteps {
     pub retry: Option<String>,
     /// Say what became of it.
     pub resolve: Option<String>,
+    /// Let it be carried out.
+    pub approve: Option<String>,
+    /// Refuse to let it be carried out.
+    pub reject: Option<String>,
+    /// Where the person stands towards its approval, where it takes one.
+    pub standing: Option<Standing>,
     /// Whether secret outputs may be seen.
     pub reveal: bool,
+}
+
+impl NextSteps {
+    /// The same steps under the keys that the page holds already, so that a form that somebody fills in stays as it is while
+    /// the page is kept up to date.
+    #[must_use]
+    pub fn keeping(self, known: Self) -> Self {
+        let keep = |fresh: Option<String>, known: Option<String>| fresh.map(|fresh| known.unwrap_or(fresh));
+        Self {
+            cancel: keep(self.cancel, known.cancel),
+            retry: keep(self.retry, known.retry),
+            resolve: keep(self.resolve, known.resolve),
+            approve: keep(self.approve, known.approve),
+            reject: keep(self.reject, known.reject),
+            ..self
+        }
+    }
 }
 
 /// One request.
@@ -71,11 +95,19 @@ pub async fn see_request(
         (caller.may(act, &request.team) && states.contains(&request.state))
             .then(|| portal.new_submission_key())
     };
+    let standing = match request.approval {
+        Some(_) => portal.standing_towards(&caller, &id).await.map_err(asked::refusal)?,
+        None => None,
+    };
+    let decides = request.state == RequestState::PendingApproval && standing == Some(Standing::Decides);
     let unfinished = [RequestState::PendingApproval, RequestState::Queued, RequestState::Running];
     let next = NextSteps {
         cancel: step(TeamAct::Request, &unfinished),
         retry: step(TeamAct::Request, &[RequestState::Failed]),
         resolve: step(TeamAct::Resolve, &[RequestState::Unknown]),
+        approve: decides.then(|| portal.new_submission_key()),
+        reject: decides.then(|| portal.new_submission_key()),
+        standing,
         reveal: caller.may(TeamAct::Reveal, &request.team),
     };
     let flash = use_context::<Flash>().unwrap_or_default();
@@ -92,4 +124,30 @@ pub async fn see_chain(
 
     let (asking, caller) = asked::caller()?;
     asking.portal.chain(&caller, &id).await.map_err(asked::refusal)
+}
+
+/// Requests that wait for the decision of who looks, newest first.
+#[server(prefix = "/rpc", endpoint = "waiting")]
+pub async fn waiting() -> Answer<Vec<RequestView>> {
+    use super::asked;
+
+    let asking = asked::asking();
+    match &asking.caller {
+        Some(caller) => asking.portal.waiting_for(caller).await.map_err(asked::refusal),
+        None => Ok(Vec::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_is_kept_up_to_date_keeps_its_forms() {
+        let key = |text: &str| Some(text.to_owned());
+        let known = NextSteps { cancel: key("a"), approve: key("b"), ..NextSteps::default() };
+        let fresh = NextSteps { cancel: key("c"), retry: key("d"), ..NextSteps::default() };
+        let kept = fresh.keeping(known);
+        assert_eq!((kept.cancel, kept.retry, kept.approve), (key("a"), key("d"), None));
+    }
 }

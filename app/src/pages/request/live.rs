@@ -126,6 +126,7 @@ async fn ask(page: RwSignal<RequestPage>) {
             let known = std::mem::take(&mut page.events);
             fresh.events = merged(known, fresh.events);
             fresh.flash = std::mem::take(&mut page.flash);
+            fresh.next = fresh.next.keeping(std::mem::take(&mut page.next));
             *page = fresh;
         });
     }

@@ -3,14 +3,17 @@
 use super::{Arrival, Inner, Portal, keyed::object};
 use crate::{
     Answered, Caller, Error, Result,
-    store::{Effect, StoredRequest},
+    store::{Effect, ListScope, RequestList, StoredRequest},
 };
 use bytes::Bytes;
 use domain::{
     approval::{self, Decider, REASON_RULE, Standing, Verdict},
     command::Operation,
+    name::Name,
     problem::ProblemKind,
-    role::TeamAct,
+    role::{TeamAct, TeamRole},
+    search::Search,
+    state::RequestState,
     view::{Object, RequestView},
 };
 use serde_json::Value;
@@ -45,12 +48,33 @@ impl Portal {
         Ok(by.map(|by| standing(caller, by, &request)))
     }
 
-    /// Whether the caller is one of those who decide about requests like this one, whoever asked for it.
-    #[must_use]
-    pub fn is_decider(&self, caller: &Caller, request: &RequestView) -> bool {
-        request.approval.as_ref().is_some_and(|approval| is_decider(caller, approval.by, request))
+    /// Requests that wait for this caller's decision, newest first: at most so many as fit on a page that is about something
+    /// else.
+    pub async fn waiting_for(&self, caller: &Caller) -> Result<Vec<RequestView>> {
+        let owns = |(team, _): &&(Name, TeamRole)| caller.may(TeamAct::Decide, team);
+        let scope = if caller.is_admin() {
+            ListScope::All
+        } else {
+            ListScope::Teams(caller.teams.iter().filter(owns).map(|(team, _)| team.clone()).collect())
+        };
+        if matches!(&scope, ListScope::Teams(teams) if teams.is_empty()) {
+            return Ok(Vec::new());
+        }
+        let search = Search::read([("filters[state][EQUALS]", RequestState::PendingApproval.as_str())])?;
+        let found = self.0.store.requests(RequestList { scope, search: search.with_size(LOOKED_AT) }).await?;
+        let decides = |request: &RequestView| {
+            let by = request.approval.as_ref().map(|approval| approval.by);
+            // Names of people are their own, so the name tells who asked.
+            by.is_some_and(|by| is_decider(caller, by, request)) && request.requested_by != caller.name
+        };
+        Ok(found.results.into_iter().filter(decides).take(MOST_SHOWN).collect())
     }
 }
+
+/// How many that wait are looked at, to find those that the caller decides about.
+const LOOKED_AT: u32 = 100;
+/// How many of those are shown.
+const MOST_SHOWN: usize = 20;
 
 fn is_decider(caller: &Caller, by: Decider, request: &RequestView) -> bool {
     match by {

@@ -48,6 +48,8 @@ pub(super) fn routes() -> Router<AppState> {
         .route("/requests/{id}/cancel", post(steps::cancel))
         .route("/requests/{id}/retry", post(steps::retry))
         .route("/requests/{id}/resolve", post(steps::resolve))
+        .route("/requests/{id}/approve", post(steps::approve))
+        .route("/requests/{id}/reject", post(steps::reject))
         .route("/teams/{team}/hooks/new", post(hooks::create))
         .route("/teams/{team}/hooks/{id}/edit", post(hooks::change))
         .route("/teams/{team}/hooks/{id}/rotate", post(hooks::rotate))

@@ -1,4 +1,4 @@
-//! Steps on what exists: cancel, retry and resolve a request; make and revoke a token.
+//! Steps on what exists: cancel, retry, resolve, approve and reject a request; make and revoke a token.
 
 use super::{Posted, log_in_first, see_other};
 use crate::http::{answer::counted, path::PathOf, problem::Result, sessions, state::AppState};
@@ -113,6 +113,51 @@ pub(super) async fn resolve(
     let work =
         |portal: Portal, caller, arrival| async move { portal.resolve(&caller, &id, arrival, body).await };
     step(&state, posted, &page, work, |_| notice("Your decision is being carried out.")).await
+}
+
+/// Lets a request be carried out that waits for that.
+pub(super) async fn approve(
+    State(state): State<AppState>,
+    PathOf(id): PathOf<String>,
+    posted: Posted,
+) -> Result<Response> {
+    let page = page_of(&posted);
+    let body = reason(&posted);
+    let said = |answered: &Answered| {
+        notice(if answered.existing {
+            "It was approved already."
+        } else {
+            "You approved it. It is being carried out."
+        })
+    };
+    let work =
+        |portal: Portal, caller, arrival| async move { portal.approve(&caller, &id, arrival, body).await };
+    step(&state, posted, &page, work, said).await
+}
+
+/// Refuses to let a request be carried out that waits for that.
+pub(super) async fn reject(
+    State(state): State<AppState>,
+    PathOf(id): PathOf<String>,
+    posted: Posted,
+) -> Result<Response> {
+    let page = page_of(&posted);
+    let body = reason(&posted);
+    let said = |answered: &Answered| {
+        notice(if answered.existing {
+            "It was rejected already."
+        } else {
+            "You rejected it. Its name is free again."
+        })
+    };
+    let work =
+        |portal: Portal, caller, arrival| async move { portal.reject(&caller, &id, arrival, body).await };
+    step(&state, posted, &page, work, said).await
+}
+
+/// Why it is decided so, as the form says it.
+fn reason(posted: &Posted) -> Bytes {
+    body(&json!({ "reason": posted.field("reason") }))
 }
 
 /// Makes a token, which the next page shows once.

@@ -74,14 +74,14 @@ impl Bench {
         self.decision(scope(key), operation, Effect::Change(Box::new(change)))
     }
 
-    async fn accepted(&self, key: &str, action: &str, plan: Plan) -> (RequestId, Vec<RequestId>) {
+    pub(super) async fn accepted(&self, key: &str, action: &str, plan: Plan) -> (RequestId, Vec<RequestId>) {
         match self.store.submit(self.change(key, "one", action, plan)).await.unwrap() {
             Submitted::Accepted(_, id, also) => (id, also),
             other => panic!("not accepted: {other:?}"),
         }
     }
 
-    async fn updated(&self, key: &str, with: serde_json::Value) -> RequestId {
+    pub(super) async fn updated(&self, key: &str, with: serde_json::Value) -> RequestId {
         self.accepted(key, UPDATE, patch(&with)).await.0
     }
 
@@ -90,7 +90,7 @@ impl Bench {
     }
 
     /// A resource `one` that is there, with a count of one; its create.
-    async fn standing(&self) -> RequestId {
+    pub(super) async fn standing(&self) -> RequestId {
         let id = self.created("create", "one").await;
         self.carried_out(id, RequestState::Succeeded).await;
         let count = self.updated("count", json!({ "count": 1 })).await;
@@ -99,17 +99,17 @@ impl Bench {
     }
 
     /// Takes the run that is due, which must be this request's, and ends it.
-    async fn carried_out(&self, id: RequestId, state: RequestState) {
+    pub(super) async fn carried_out(&self, id: RequestId, state: RequestState) {
         let run = self.taken("w", self.now()).await;
         assert_eq!(run.request.view.id, id);
         self.ended(run.hold(), state, self.now()).await;
     }
 
-    async fn idle(&self) {
+    pub(super) async fn idle(&self) {
         assert!(self.store.take_run("w", self.now(), LEASE).await.unwrap().is_none(), "a run is due");
     }
 
-    async fn one(&self) -> StoredResource {
+    pub(super) async fn one(&self) -> StoredResource {
         self.store.resource(&name("blue"), "vm", "one").await.unwrap().expect("it lives")
     }
 
@@ -126,7 +126,7 @@ impl Bench {
             .unwrap()
     }
 
-    async fn desired(&self, id: RequestId) -> Object {
+    pub(super) async fn desired(&self, id: RequestId) -> Object {
         self.store.request(id).await.unwrap().unwrap().view.desired.unwrap()
     }
 }

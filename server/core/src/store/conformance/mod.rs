@@ -1,5 +1,6 @@
 //! Every promise of a store, as a test that runs on each of them.
 
+mod approvals;
 mod changes;
 #[path = "../../../../tests/integration/support/cluster.rs"]
 pub(crate) mod cluster;
@@ -286,6 +287,7 @@ fn scope_of(team: &str, principal: u128, key: &str) -> Scope {
     }
 }
 
+use approvals::*;
 use changes::*;
 use duplicates::*;
 use errands::*;
@@ -438,4 +440,13 @@ promises! {
     teams_with_and_without_a_limit_are_decided_together
     who_is_refused_stands_in_nobodys_way
     of_many_at_once_at_two_stores_exactly_as_many_as_fit_are_made
+    what_needs_approval_holds_key_and_name_and_has_no_run
+    what_is_approved_is_carried_out_and_says_by_whom
+    what_is_rejected_frees_its_name_and_counts_from_there
+    a_canceled_wait_is_over_and_takes_no_decision
+    what_nobody_decides_about_in_time_is_rejected_once
+    a_change_that_waits_keeps_its_turn_and_goes_back_when_it_is_rejected
+    an_approved_change_waits_for_those_before_it
+    a_delete_that_waits_stops_nothing_before_it_is_approved
+    of_decisions_at_once_on_several_servers_one_counts
 }

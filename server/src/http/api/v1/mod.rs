@@ -1,6 +1,7 @@
 //! Version 1 of the API: one endpoint a file, with its types, its handler and its description.
 
 mod act_on_resource;
+mod approve_request;
 mod cancel_request;
 mod change_hook;
 mod change_notification;
@@ -36,6 +37,7 @@ mod list_tokens;
 mod look_up_key;
 mod ping_notification;
 mod rehearse_window;
+mod reject_request;
 mod remove_hook;
 mod remove_notification;
 mod report_work;
@@ -73,6 +75,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(cancel_request::cancel_request))
         .routes(routes!(retry_request::retry_request))
         .routes(routes!(resolve_request::resolve_request))
+        .routes(routes!(approve_request::approve_request))
+        .routes(routes!(reject_request::reject_request))
         .routes(routes!(list_resources::list_resources))
         .routes(routes!(
             get_resource::get_resource,

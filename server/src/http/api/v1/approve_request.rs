@@ -1,0 +1,43 @@
+//! `POST /requests/{id}/approve`: lets a request be carried out that waits for that.
+
+use super::keyed::{Key, Refused};
+use crate::http::{
+    answer::guarded,
+    arrive::{MaybeBody, WithBody},
+    path::PathOf,
+    problem::Result,
+    state::AppState,
+};
+use axum::{extract::State, response::Response};
+use domain::view::RequestView;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// Why it is approved.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Approval {
+    /// In at most 1000 characters.
+    reason: Option<String>,
+}
+
+/// Lets a request be carried out that waits for approval. Whoever asked for it never decides about it. Approving again answers
+/// 200 with Keyturn-Outcome: existing.
+#[utoipa::path(post, path = "/requests/{id}/approve", tag = "requests", security(("token" = []), ("session" = [])),
+    params(
+        ("id" = String, Path, description = "The request's ID"),
+        Key,
+    ),
+    request_body = Option<Approval>,
+    responses(
+        (status = 200, description = "Approved before", body = RequestView),
+        (status = 202, description = "Taken in, or a repeat of what was", body = RequestView),
+        Refused,
+    ))]
+pub(super) async fn approve_request(
+    State(state): State<AppState>,
+    PathOf(id): PathOf<String>,
+    MaybeBody(WithBody { caller, arrival, body, query }): MaybeBody,
+) -> Result<Response> {
+    query.done()?;
+    guarded(&state, Box::pin(state.portal.approve(&caller, &id, arrival, body))).await
+}
