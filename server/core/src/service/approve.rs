@@ -9,11 +9,13 @@ use bytes::Bytes;
 use domain::{
     approval::{self, Decider, REASON_RULE, Standing, Verdict},
     command::Operation,
+    id::PrincipalId,
     name::Name,
     problem::ProblemKind,
     role::{TeamAct, TeamRole},
     search::Search,
     state::RequestState,
+    submission::Channel,
     view::{Object, RequestView},
 };
 use serde_json::Value;
@@ -44,8 +46,9 @@ impl Portal {
     /// Where the caller stands towards the approval of a request; nothing where it takes none.
     pub async fn standing_towards(&self, caller: &Caller, id: &str) -> Result<Option<Standing>> {
         let request = self.0.visible_request(caller, id).await?;
-        let by = request.view.approval.as_ref().map(|approval| approval.by);
-        Ok(by.map(|by| standing(caller, by, &request)))
+        let Some(by) = request.view.approval.as_ref().map(|approval| approval.by) else { return Ok(None) };
+        let asked = self.0.asker(&request).await? == caller.id;
+        Ok(Some(Standing::of(is_decider(caller, by, &request.view), asked)))
     }
 
     /// Requests that wait for this caller's decision, newest first: at most so many as fit on a page that is about something
@@ -83,15 +86,11 @@ fn is_decider(caller: &Caller, by: Decider, request: &RequestView) -> bool {
     }
 }
 
-fn standing(caller: &Caller, by: Decider, request: &StoredRequest) -> Standing {
-    Standing::of(is_decider(caller, by, &request.view), request.principal == caller.id)
-}
-
-/// Refuses who may not decide about this request.
-fn must_decide(caller: &Caller, request: &StoredRequest) -> Result<()> {
+/// Refuses who may not decide about this request, and who `asked` for it.
+fn must_decide(caller: &Caller, request: &StoredRequest, asked: bool) -> Result<()> {
     // Where it takes no approval there is nothing to decide; who might decide elsewhere is told so.
     let by = request.view.approval.as_ref().map_or(Decider::Owner, |approval| approval.by);
-    match standing(caller, by, request) {
+    match Standing::of(is_decider(caller, by, &request.view), asked) {
         Standing::Decides => Ok(()),
         Standing::Asked => Err(Error::new(
             ProblemKind::OwnRequest,
@@ -121,6 +120,19 @@ fn reason(verdict: Verdict, body: &Object) -> Result<Option<String>> {
 }
 
 impl Inner {
+    /// Who asked for a request. What is asked for by a step belongs to the request that it is a step of, and whoever asked for
+    /// that asked for both.
+    async fn asker(&self, request: &StoredRequest) -> Result<PrincipalId> {
+        let (mut principal, mut view) = (request.principal, request.view.clone());
+        while view.channel == Channel::Composite
+            && let Some(parent) = view.parent_id
+            && let Some(above) = self.store.request(parent).await?
+        {
+            (principal, view) = (above.principal, above.view);
+        }
+        Ok(principal)
+    }
+
     async fn judge(
         &self,
         caller: &Caller,
@@ -134,6 +146,11 @@ impl Inner {
         let body = self.readable_about(read, (caller, id), &arrival, operation).await?;
         let effect =
             |request, body: &Object| Ok(Effect::Decide { request, verdict, reason: reason(verdict, body)? });
-        self.decide(caller, id, arrival, (operation, body), must_decide, effect).await
+        let asked = match self.any_request(id).await? {
+            Some(request) => self.asker(&request).await? == caller.id,
+            None => false,
+        };
+        let may = |caller: &Caller, request: &StoredRequest| must_decide(caller, request, asked);
+        self.decide(caller, id, arrival, (operation, body), may, effect).await
     }
 }

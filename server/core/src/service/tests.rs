@@ -1,5 +1,6 @@
 //! The guard's promises, kept over a real database through the portal's own door.
 
+mod approvals;
 mod broken;
 mod callbacks;
 mod catalog_change;

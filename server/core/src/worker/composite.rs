@@ -413,13 +413,24 @@ impl<'a> Family<'a> {
         Ok(Verdict::Waits(elsewhere(Duration::ZERO), turned))
     }
 
-    /// Fails once nothing that the steps asked for is under way. What they made stays, and the reason says so.
+    /// Fails once nothing that the steps asked for is under way. What they made stays, and the reason says so. Nobody has to
+    /// decide any more about what waited for that.
     async fn fail(&mut self, why: &str, made: &[StepRequest]) -> Result<Verdict, Trouble> {
         let mut waiting = false;
         for StepRequest { step, request } in made.iter().filter(|one| !one.request.view.state.is_final()) {
             waiting = true;
-            if request.view.state == RequestState::Unknown {
-                self.note_unknown(step, request).await?;
+            match request.view.state {
+                RequestState::Unknown => self.note_unknown(step, request).await?,
+                RequestState::PendingApproval
+                    if request.view.parent_id == Some(self.work.run.request.view.id) =>
+                {
+                    match self.asking.cancel(step, request).await {
+                        // Somebody decided in this moment.
+                        Err(error) if error.kind == ProblemKind::AlreadyDecided => {}
+                        asked => asked?,
+                    }
+                }
+                _ => {}
             }
         }
         if waiting {

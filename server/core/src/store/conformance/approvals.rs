@@ -7,6 +7,7 @@ use super::{
 use domain::{
     action::{DELETE, UPDATE},
     approval::{ApprovalNeeded, ApprovalView, Decider, Verdict},
+    notification::NotificationEvent,
 };
 
 const NEEDED: ApprovalNeeded = ApprovalNeeded { by: Decider::Owner, timeout_seconds: 3600 };
@@ -156,6 +157,7 @@ pub(super) async fn a_canceled_wait_is_over_and_takes_no_decision(bench: Bench) 
 }
 
 pub(super) async fn what_nobody_decides_about_in_time_is_rejected_once(bench: Bench) {
+    let told = bench.first_told("blue", &[NotificationEvent::Rejected]).await;
     let mut ids = Vec::new();
     for vm in ["one", "two", "three"] {
         ids.push(bench.asked(vm, vm).await);
@@ -182,6 +184,9 @@ pub(super) async fn what_nobody_decides_about_in_time_is_rejected_once(bench: Be
     let approval = view.approval.unwrap();
     assert_eq!((approval.verdict, approval.decided_by), (Some(Verdict::TimedOut), None));
     assert_eq!(bench.store.undecided(last, 10).await.unwrap(), []);
+    let page = bench.store.notification_deliveries(told, None, 100).await.unwrap();
+    let about: HashSet<_> = page.results.iter().filter_map(|one| one.request_id).collect();
+    assert_eq!((page.results.len(), about), (3, ids.iter().copied().collect()), "each is told of once");
     assert!(matches!(bench.reject(ids[0]).await, Submitted::Existing(..)));
     assert!(matches!(bench.approve(ids[0]).await, Submitted::Undecidable(RequestState::Rejected)));
     bench.created("other", "one").await;
@@ -189,6 +194,8 @@ pub(super) async fn what_nobody_decides_about_in_time_is_rejected_once(bench: Be
 
 pub(super) async fn a_change_that_waits_keeps_its_turn_and_goes_back_when_it_is_rejected(bench: Bench) {
     bench.standing().await;
+    let told =
+        bench.first_told("blue", &[NotificationEvent::PendingApproval, NotificationEvent::Rejected]).await;
     let before = bench.one().await.view;
     for approved in [true, false] {
         let key = |text: &str| format!("{text}-{approved}");
@@ -214,6 +221,7 @@ pub(super) async fn a_change_that_waits_keeps_its_turn_and_goes_back_when_it_is_
         }
         bench.carried_out(second, RequestState::Succeeded).await;
     }
+    assert_eq!(bench.store.notification_deliveries(told, None, 100).await.unwrap().results.len(), 3);
     let after = bench.one().await;
     assert_eq!(after.view.version, before.version + 5);
     assert_eq!(after.applied, Some(object(&json!({ "size": "large", "count": 1, "note": "huge" }))));
