@@ -131,7 +131,9 @@ impl Asking<'_> {
 
     /// Opens the next attempt of a step's request.
     pub(crate) async fn retry(&self, (step, more): (&str, &str), child: RequestId) -> Result<()> {
-        let resource = ResourceId(self.portal.ids.uuid(self.portal.clock.now()));
+        let now = self.portal.clock.now();
+        self.portal.store.retire_request(child, now, self.portal.settings.guard.retention).await?;
+        let resource = ResourceId(self.portal.ids.uuid(now));
         self.decide((step, more), Operation::Retry, child, Effect::Retry(child, resource)).await
     }
 

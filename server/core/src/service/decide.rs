@@ -11,7 +11,7 @@ use domain::{
     id::{RequestId, ResourceId},
     problem::ProblemKind,
     role::TeamAct,
-    state::Resolution,
+    state::{RequestState, Resolution},
     view::Object,
 };
 use serde_json::Value;
@@ -39,7 +39,13 @@ impl Portal {
         arrival.key()?;
         let read = object(&body, &[]);
         let body = self.0.readable_about(read, (caller, id), &arrival, Operation::Retry).await?;
-        let resource = ResourceId(self.0.ids.uuid(self.0.clock.now()));
+        let now = self.0.clock.now();
+        if let Ok(request) = self.0.visible_request(caller, id).await
+            && request.view.state == RequestState::Failed
+        {
+            self.0.store.retire_request(request.view.id, now, self.0.settings.guard.retention).await?;
+        }
+        let resource = ResourceId(self.0.ids.uuid(now));
         let effect = |request, _: &Object| Ok(Effect::Retry(request, resource));
         self.0.decide(caller, id, arrival, (Operation::Retry, body), must(TeamAct::Request), effect).await
     }

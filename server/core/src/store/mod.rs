@@ -91,6 +91,14 @@ pub struct Meaning {
     pub key_version: i64,
 }
 
+impl Meaning {
+    /// Whether two submissions surely mean the same.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        (self.fingerprint, self.key_version) == (other.fingerprint, other.key_version)
+    }
+}
+
 /// A key that was claimed.
 #[derive(Debug, Clone)]
 pub struct Claim {
@@ -422,6 +430,9 @@ pub trait Store:
 
     /// Shortens claims whose retention is over to tombstones; how many rows were met, at least `limit` where more wait.
     async fn retire(&self, now: Moment, retention: Duration, limit: u32) -> StoreResult<u64>;
+    /// Shortens what is over of one request, before somebody opens it again: its keys stay over then, swept before or not,
+    /// and what a create that failed was kept with for another try is forgotten.
+    async fn retire_request(&self, id: RequestId, now: Moment, retention: Duration) -> StoreResult<()>;
     /// Removes up to `limit` tombstones that are older than `tombstones`; how many. None goes whose request was opened
     /// again and is not at its end, or came to it so lately that its keys would not be over yet.
     async fn drop_tombstones(

@@ -1,16 +1,18 @@
 //! What a hold makes of work that it can see nothing of: whether a person lets it be done once more, whether it was never
 //! begun, and what becomes of a run whose offering this server does not know.
 //!
-//! Whoever chose to try again something that nobody can tell of has decided that it may be done twice. Their word counts
-//! once: it is used up with the recovery point before the call, so that neither that call's own doubt nor a crash after it
-//! leads to another. A call that was surely not carried out is none at all: it leaves the run as it was before.
+//! Whoever chose to try again something that nobody can tell of has decided that it may be done twice; whoever tries a
+//! create again that has failed means that it be made. Their word counts once: it is used up with the recovery point before
+//! the call, so that neither that call's own doubt nor a crash after it leads to another. A call that was surely not carried
+//! out is none at all: it leaves the run as it was before.
 
 use super::carry_out::{Attempt, Verdict, cut};
 use crate::{
+    provisioner::Observation,
     service::Inner,
     store::{Ending, Held, Run, StoreError},
 };
-use domain::{state::RequestState, view::EventEntry};
+use domain::{action::Kind, state::RequestState, view::EventEntry};
 use std::time::Duration;
 
 /// How long a run waits for a server that knows its offering.
@@ -45,7 +47,10 @@ impl Attempt<'_> {
         }
         let tries = format!("{} of {} tries: {why}", run.tries + 1, self.offering.max_tries);
         let why = if again { &tries } else { why };
-        let state = if run.touched { RequestState::Unknown } else { RequestState::Failed };
+        // Nothing of this try, but what of those before it?
+        let is_absent = !run.touched
+            || self.kind() == Kind::Create && matches!(self.observe().await?, Observation::Absent);
+        let state = if is_absent { RequestState::Failed } else { RequestState::Unknown };
         store.end_run(self.hold(), Ending::without_outputs(state, Some(cut(why))), now).await
     }
 }

@@ -1,15 +1,15 @@
 //! How long a key is kept, reckoned from its request's end.
 
 use crate::{
-    clock::{HastyClock, StandingClock},
-    provisioner::fake::Fake,
+    clock::{Clock as _, HastyClock, StandingClock},
+    provisioner::fake::{Behaviour, Fake},
     store::{NO_TEAM, Scope},
-    testing::{House, Plan, eventually, send, standing, vm},
+    testing::{Ground, House, Plan, eventually, send, standing, vm},
 };
 use domain::{
     key::SubmissionKey,
     problem::ProblemKind::{self, KeyExpired, NotFound},
-    state::RequestState::Succeeded,
+    state::RequestState::{Failed, Queued, Succeeded},
     time::Moment,
 };
 use std::{sync::Arc, time::Duration};
@@ -42,6 +42,31 @@ async fn a_key_is_over_when_its_retention_is_and_not_a_moment_before() {
     assert_eq!(fake.ledger().len(), 1);
     // The name rule still holds under another key.
     assert!(house.send("other", &vm("one")).await.unwrap().existing);
+}
+
+#[tokio::test]
+async fn the_key_of_a_failed_request_that_is_tried_again_after_its_retention_is_over_swept_or_not() {
+    for ground in [Ground::sqlite, Ground::postgres] {
+        for swept in [false, true] {
+            let (clock, fake) = (standing(), Fake::default());
+            let mut house =
+                House::build_on(ground(), Plan { clock: clock.clone(), ..Plan::of(fake.clone()) }).await;
+            fake.behave("one", Behaviour::Fail("no room".into()));
+            let id = house.send("k", &vm("one")).await.unwrap().request_id.unwrap();
+            house.work();
+            house.reaches(id, Failed).await;
+            house.shut_down().await;
+            let retention = Duration::from_secs(house.portal.guard_policy().retention_seconds);
+            clock.advance(retention);
+            if swept {
+                assert!(house.store.retire(clock.now(), retention, 10).await.unwrap() > 0);
+            }
+            house.retry(id).await.unwrap();
+            let refused = house.send("k", &vm("one")).await.unwrap_err();
+            assert_eq!((refused.kind, refused.request), (KeyExpired, Some(id)), "swept: {swept}");
+            assert_eq!(house.view(id).await.state, Queued);
+        }
+    }
 }
 
 #[tokio::test]

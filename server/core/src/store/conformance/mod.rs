@@ -404,6 +404,8 @@ promises! {
     keys_without_a_request_count_from_themselves
     a_request_that_is_opened_again_is_no_hole
     a_tombstone_stays_while_its_request_is_open_again
+    who_opens_a_request_again_finds_its_keys_alike_whether_they_were_swept_or_not
+    the_keys_of_a_change_that_is_tried_again_are_kept_until_its_next_end
     sweeping_goes_on_in_bounded_batches_and_beside_others
     one_claim_is_dropped_only_when_its_time_is_over
     a_hook_is_changed_from_the_version_that_was_seen
@@ -439,6 +441,7 @@ promises! {
     what_has_no_place_is_not_asked_about
     teams_with_and_without_a_limit_are_decided_together
     who_is_refused_stands_in_nobodys_way
+    repeats_of_what_is_refused_are_refused_alike
     of_many_at_once_at_two_stores_exactly_as_many_as_fit_are_made
     what_needs_approval_holds_key_and_name_and_has_no_run
     what_is_approved_is_carried_out_and_says_by_whom

@@ -260,6 +260,7 @@ pub(super) async fn who_is_refused_stands_in_nobodys_way(bench: Bench) {
         let mut second = bench.costing(&scope(&other), &vm, 0);
         let Effect::Create { request, .. } = &mut second.effect else { panic!("not a create") };
         request.view.parameters = object(&json!({ "size": "other" }));
+        second.meaning = meaning(77);
         all.push(second);
     }
     let came = at_once(&bench.store, all).await;
@@ -272,6 +273,30 @@ pub(super) async fn who_is_refused_stands_in_nobodys_way(bench: Bench) {
         }
     }
     assert_eq!((bench.used().await, bench.all(1000, None).await.total), (0, 16));
+}
+
+pub(super) async fn repeats_of_what_is_refused_are_refused_alike(bench: Bench) {
+    let bench = bench.limited(1).await;
+    made(bench.asks("first", "one", 1).await);
+    for round in 0..4 {
+        let (taken, short_of) = (format!("taken-{round}"), format!("short-{round}"));
+        let mut all = Vec::new();
+        for number in 0..8 {
+            // The same name with other parameters, what has no place, and under each key something else now and then.
+            all.push(bench.create(&scope(&taken), "one", if number == 5 { "larger" } else { "large" }));
+            let mut one = bench.costing(&scope(&short_of), if number == 5 { "three" } else { "two" }, 1);
+            one.meaning = meaning(if number == 5 { 77 } else { 7 });
+            all.push(one);
+        }
+        for (place, came) in at_once(&bench.store, all).await.into_iter().enumerate() {
+            match (place % 2, came) {
+                (0, Submitted::NameTaken(_)) => {}
+                (_, came) => assert_eq!(short(&came), (1, 1, 1)),
+            }
+        }
+        assert!(bench.claim(&taken).await.is_none() && bench.claim(&short_of).await.is_none());
+    }
+    assert_eq!(bench.all(1000, None).await.total, 1);
 }
 
 pub(super) async fn of_many_at_once_at_two_stores_exactly_as_many_as_fit_are_made(bench: Bench) {

@@ -205,6 +205,7 @@ pub(super) async fn a_retry_opens_the_next_attempt_and_reserves_the_name_again(b
     assert_eq!((request.view.state, request.view.attempt), (RequestState::Queued, 2));
     let run = bench.taken("w", bench.now()).await;
     assert!(run.touched, "what the first attempt left is looked at first");
+    assert!(run.insisted, "and where nobody can look it is made all the same");
     assert_eq!(
         bench.ended(old, RequestState::Succeeded, now).await,
         Held::Lost,
@@ -232,8 +233,23 @@ pub(super) async fn an_unknown_outcome_is_resolved_once(bench: Bench) {
         let key = format!("r-{word}");
         assert!(matches!(bench.store.submit(resolve(&key, None)).await.unwrap(), Submitted::First(..)));
         assert!(matches!(bench.store.submit(resolve(&key, None)).await.unwrap(), Submitted::Repeat(_)));
+        // The same decision by another key is there already; another one comes too late.
         assert!(matches!(
             bench.store.submit(resolve(&format!("{key}-2"), None)).await.unwrap(),
+            Submitted::Existing(_, same) if same == id
+        ));
+        let all = [Resolution::Adopt, Resolution::Retry, Resolution::Abandon];
+        for other in all.into_iter().filter(|other| *other != resolution) {
+            let effect = Effect::Resolve { request: id, resolution: other, forced: None };
+            let other = bench.decision(scope(&format!("{key}-{other:?}")), Operation::Resolve, effect);
+            assert!(matches!(
+                bench.store.submit(other).await.unwrap(),
+                Submitted::Undecidable(RequestState::Queued)
+            ));
+        }
+        let by_force = resolve(&format!("{key}-f"), Some("it takes too long".into()));
+        assert!(matches!(
+            bench.store.submit(by_force).await.unwrap(),
             Submitted::Undecidable(RequestState::Queued)
         ));
         let run = bench.taken("w", bench.now()).await;

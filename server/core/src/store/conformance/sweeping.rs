@@ -154,6 +154,62 @@ pub(super) async fn a_tombstone_stays_while_its_request_is_open_again(bench: Ben
     assert!(bench.claim("k").await.is_none() && bench.claim("again").await.is_some());
 }
 
+pub(super) async fn who_opens_a_request_again_finds_its_keys_alike_whether_they_were_swept_or_not(
+    bench: Bench,
+) {
+    let (first_end, second_end) = (at(2_000_000), at(20_000_000));
+    let over = first_end.plus(KEPT);
+    for swept in [true, false] {
+        let key = |what: &str| format!("{what}-{swept}");
+        let id = bench.created(&key("k"), &key("vm")).await;
+        let run = bench.taken("w", bench.now()).await;
+        bench.ended(run.hold(), RequestState::Failed, first_end).await;
+        if swept {
+            bench.swept(over, 10).await;
+        }
+        bench.store.retire_request(id, before(over), KEPT).await.unwrap();
+        assert_eq!(bench.retired(&key("k")).await, swept.then_some(over), "not before its time");
+        bench.store.retire_request(id, over, KEPT).await.unwrap();
+        let retry = Effect::Retry(id, ResourceId(bench.id()));
+        let retry = bench.decision(scope(&key("again")), Operation::Retry, retry);
+        assert!(matches!(bench.store.submit(retry).await.unwrap(), Submitted::First(..)));
+        assert_eq!(bench.retired(&key("k")).await, Some(over), "what is over stays over");
+        let claim = bench.claim(&key("k")).await.unwrap();
+        assert!(claim.answer.body.is_empty() && claim.request == Some(id));
+        // Nothing of a request that is on its way is over.
+        bench.store.retire_request(id, second_end.plus(KEPT * 10), KEPT).await.unwrap();
+        assert_eq!(bench.retired(&key("again")).await, None);
+        let run = bench.taken("w", at(i64::MAX / 2)).await;
+        bench.ended(run.hold(), RequestState::Succeeded, second_end).await;
+        bench.swept(before(second_end.plus(KEPT)), 10).await;
+        assert_eq!(bench.retired(&key("again")).await, None);
+        bench.swept(second_end.plus(KEPT), 10).await;
+        assert_eq!(bench.retired(&key("again")).await, Some(second_end.plus(KEPT)));
+    }
+}
+
+pub(super) async fn the_keys_of_a_change_that_is_tried_again_are_kept_until_its_next_end(bench: Bench) {
+    bench.created("k", "one").await;
+    let run = bench.taken("w", bench.now()).await;
+    bench.ended(run.hold(), RequestState::Succeeded, at(1_500_000)).await;
+    let change = bench.change("patch", "one", "update", patch(&json!({ "note": "n" })));
+    let Submitted::Accepted(_, id, _) = bench.store.submit(change).await.unwrap() else { panic!() };
+    let run = bench.taken("w", bench.now()).await;
+    let (first_end, second_end) = (at(2_000_000), at(20_000_000));
+    bench.ended(run.hold(), RequestState::Failed, first_end).await;
+    bench.swept(first_end.plus(KEPT), 10).await;
+    assert_eq!(bench.retired("patch").await, Some(first_end.plus(KEPT)));
+    let retry = Effect::Retry(id, ResourceId(bench.id()));
+    let retry = bench.decision(scope("again"), Operation::Retry, retry);
+    assert!(matches!(bench.store.submit(retry).await.unwrap(), Submitted::First(..)));
+    let run = bench.taken("w", at(i64::MAX / 2)).await;
+    bench.ended(run.hold(), RequestState::Succeeded, second_end).await;
+    bench.swept(before(second_end.plus(KEPT)), 10).await;
+    assert_eq!(bench.retired("again").await, None);
+    bench.swept(second_end.plus(KEPT), 10).await;
+    assert_eq!(bench.retired("again").await, Some(second_end.plus(KEPT)));
+}
+
 pub(super) async fn sweeping_goes_on_in_bounded_batches_and_beside_others(bench: Bench) {
     let bench = Arc::new(bench);
     for number in 0..30 {

@@ -323,7 +323,7 @@ pub(super) async fn retry(
     let done = sqlx::query(
         "UPDATE request SET state = 'queued', reason = NULL, attempt = $1, turn = $2, desired = $3,
                             parameters = CASE WHEN action = 'update' THEN coalesce($3, parameters) ELSE parameters END,
-                            updated_at = $4, finished_at = NULL
+                            updated_at = $4, finished_at = NULL, swept = $7
           WHERE id = $5 AND attempt = $6",
     )
     .bind(i64::from(attempt))
@@ -332,6 +332,7 @@ pub(super) async fn retry(
     .bind(now.millis())
     .bind(request.view.id.0)
     .bind(i64::from(request.view.attempt))
+    .bind(false)
     .execute(&mut *connection)
     .await?;
     exactly_one(&done, "request")?;

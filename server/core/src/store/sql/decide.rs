@@ -220,7 +220,10 @@ async fn retry(
     }
     if Kind::of(&request.view.action) != Kind::Create {
         return match change::retry(connection, &request, now).await? {
-            Ok(()) => shown(connection, id, AnswerKind::Accepted, false, "request_retry").await,
+            Ok(()) => {
+                keep_keys(connection, id).await?;
+                shown(connection, id, AnswerKind::Accepted, false, "request_retry").await
+            }
             Err(refused) => Ok(Decided::Not(refused)),
         };
     }
@@ -248,7 +251,17 @@ async fn retry(
     .execute(&mut *connection)
     .await?;
     exactly_one(&done, "request")?;
-    // Keys that were bound after the earlier end are kept until the next one as well. Most often there are none.
+    keep_keys(connection, id).await?;
+    let entry = EventEntry::State { state: RequestState::Queued, reason: None };
+    runs::append(connection, id, attempt, &[entry], now).await?;
+    // It was surely not made, so whoever asks for another try means that it be made, also where nobody can look.
+    queue(connection, id, attempt, ("apply", true), now).await?;
+    shown(connection, id, AnswerKind::Accepted, false, "request_retry").await
+}
+
+/// Keeps the keys of a request that is opened again until its next end, those too that were bound after the earlier one. Of
+/// these there are most often none.
+async fn keep_keys(connection: &mut Connection, id: RequestId) -> StoreResult<()> {
     sqlx::query(AssertSqlSafe(format!(
         "UPDATE claim SET late = $1
           WHERE id IN (SELECT id FROM claim WHERE request = $2 AND late AND retired_at IS NULL
@@ -256,12 +269,9 @@ async fn retry(
     )))
     .bind(false)
     .bind(id.0)
-    .execute(&mut *connection)
+    .execute(connection)
     .await?;
-    let entry = EventEntry::State { state: RequestState::Queued, reason: None };
-    runs::append(connection, id, attempt, &[entry], now).await?;
-    queue(connection, id, attempt, ("apply", false), now).await?;
-    shown(connection, id, AnswerKind::Accepted, false, "request_retry").await
+    Ok(())
 }
 
 /// Reserves the request's name and its share of the quota for a new life; or says why it cannot have them.
@@ -357,6 +367,9 @@ async fn resolve(
         return Ok(Decided::Not(Submitted::Missing));
     };
     if request.view.state != RequestState::Unknown {
+        if forced.is_none() && resolved(connection, &request).await? == Some(resolution) {
+            return shown(connection, id, AnswerKind::Done, true, "request_resolve").await;
+        }
         return Ok(Decided::Not(Submitted::Undecidable(request.view.state)));
     }
     if let Some(reason) = forced {
@@ -371,9 +384,35 @@ async fn resolve(
         queue(connection, id, request.view.attempt, intent, now).await?;
         runs::set_state(connection, &request, RequestState::Queued, None, now).await?;
     }
-    let entry = EventEntry::Step { step: "resolve".into(), detail: resolution.as_str().into() };
-    runs::append(connection, id, request.view.attempt, &[entry], now).await?;
+    runs::append(connection, id, request.view.attempt, &[resolving(resolution)], now).await?;
     shown(connection, id, AnswerKind::Accepted, false, "request_resolve").await
+}
+
+fn resolving(resolution: Resolution) -> EventEntry {
+    EventEntry::Step { step: "resolve".into(), detail: resolution.as_str().into() }
+}
+
+/// What was decided last about this attempt of a request, if anything was.
+async fn resolved(connection: &mut Connection, request: &StoredRequest) -> StoreResult<Option<Resolution>> {
+    let all = [Resolution::Adopt, Resolution::Retry, Resolution::Abandon];
+    let mut entries = Vec::new();
+    for resolution in all {
+        let entry = serde_json::to_string(&resolving(resolution));
+        entries.push(entry.map_err(|error| StoreError::Corrupt(error.to_string()))?);
+    }
+    let last: Option<String> = sqlx::query_scalar(
+        "SELECT entry FROM event WHERE request = $1 AND attempt = $2 AND entry IN ($3, $4, $5)
+          ORDER BY seq DESC LIMIT 1",
+    )
+    .bind(request.view.id.0)
+    .bind(i64::from(request.view.attempt))
+    .bind(&entries[0])
+    .bind(&entries[1])
+    .bind(&entries[2])
+    .fetch_optional(connection)
+    .await?;
+    let place = last.and_then(|last| entries.iter().position(|entry| *entry == last));
+    Ok(place.and_then(|place| all.get(place).copied()))
 }
 
 async fn revoke(

@@ -83,6 +83,13 @@ impl Store for Database {
         Ok(of_requests.max(of_themselves))
     }
 
+    async fn retire_request(&self, id: RequestId, now: Moment, retention: Duration) -> StoreResult<()> {
+        self.write((id, now, retention), |(id, now, retention), connection| {
+            Box::pin(sweep::one_request(connection, *id, *now, *retention))
+        })
+        .await
+    }
+
     async fn drop_tombstones(
         &self,
         now: Moment,

@@ -1,10 +1,12 @@
 //! The guard's transaction: claims, resources, requests, runs, histories, audits and answers of a whole group of
 //! submissions, with one statement for all or one a table.
 
+mod limited;
+
 use super::{
     approvals, arrivals,
     dialect::{self, CREATES, Connection, clock},
-    exactly_one, hidden, lists, looks, notifications, quotas,
+    exactly_one, hidden, lists, looks, notifications,
     rows::{array, canonical, hex},
     second_look,
 };
@@ -15,7 +17,7 @@ use crate::{
         Submitted, search::Sought,
     },
 };
-use domain::{quota::QuotaShort, submission::SubmissionOutcome, view::EventEntry};
+use domain::{id::PrincipalId, submission::SubmissionOutcome, view::EventEntry};
 use serde::Serialize;
 use sqlx::{AssertSqlSafe, Row};
 use std::{
@@ -68,6 +70,13 @@ struct NewRow<'a> {
     command: Option<String>,
     sought: String,
     terms: String,
+}
+
+impl NewRow<'_> {
+    /// The place that it wants to stand at.
+    fn at(&self) -> (&str, &str, &str) {
+        (self.team, self.r#type, self.name)
+    }
 }
 
 /// What each table gets of a group of creates, read from the rows `new`.
@@ -242,51 +251,106 @@ pub(super) async fn plain(
     } else {
         table_by_table(connection, &all).await?
     };
-    let mut short = if limited.is_empty() {
+    let short = if limited.is_empty() {
         HashMap::new()
     } else {
-        within_quotas(connection, those(&all, &limited)).await?
+        limited::within_quotas(connection, those(&all, &limited)).await?
     };
-    let repeated: Vec<Scope> = submissions
-        .iter()
-        .zip(&rows)
-        .filter(|(_, (_, request))| !claimed.contains(&request.view.id.0))
-        .map(|(submission, _)| submission.arrived.scope.clone())
-        .collect();
-    let mut repeats =
-        if repeated.is_empty() { Vec::new() } else { looks::claims(connection, &repeated).await? }
-            .into_iter();
-    let mut outcomes = Vec::with_capacity(submissions.len());
-    for (submission, (_, request)) in submissions.iter().zip(&rows) {
-        let id = request.view.id;
-        outcomes.push(if let Some(short) = short.remove(&id.0) {
-            Submitted::QuotaExceeded(short)
-        } else if named.contains(&id.0) {
-            let Effect::Create { answer, hidden: sealed, .. } = &submission.effect else {
-                return Err(undecided());
-            };
-            if let Some(sealed) = sealed {
-                hidden::keep(connection, id, sealed).await?;
-            }
-            // Nobody is told of what is queued, so most often nothing is looked up here.
-            notifications::tell(connection, request, request.view.state, request.view.created_at).await?;
-            let mut answer = answer.clone();
-            if request.view.approval.is_some() {
-                // By when it has to be decided about is told by the database's clock.
-                let asked = approvals::ask(connection, &request.view).await?;
-                answer = Answer::of_request(AnswerKind::Accepted, &asked)
-                    .map_err(|error| StoreError::Corrupt(error.to_string()))?;
-                answer_with(connection, &submission.arrived.scope, &answer).await?;
-            }
-            Submitted::First(answer, Some(id))
-        } else if claimed.contains(&id.0) {
-            met_a_name(connection, submission, request).await?
+    let given_back: HashSet<(&str, &str, &str)> =
+        rows.iter().filter(|(row, _)| short.contains_key(&row.id)).map(|(row, _)| row.at()).collect();
+    let mut outcomes: Vec<Option<Submitted>> = submissions.iter().map(|_| None).collect();
+    // Whose keys are free again, and who is decided once more since key or name were given back by one before it.
+    let mut freed: HashMap<(&str, PrincipalId, &str), usize> = HashMap::new();
+    let (mut again, mut others) = (Vec::new(), Vec::new());
+    for (place, (submission, (row, request))) in submissions.iter().zip(&rows).enumerate() {
+        let outcome = if let Some(short) = short.get(&row.id) {
+            Submitted::QuotaExceeded(*short)
+        } else if named.contains(&row.id) {
+            outcomes[place] = Some(written(connection, submission, request).await?);
+            continue;
+        } else if !claimed.contains(&row.id) {
+            others.push(place);
+            continue;
+        } else if given_back.contains(&row.at()) {
+            give_back(connection, &submission.arrived.scope).await?;
+            freed.insert(submission.arrived.scope.order(), place);
+            again.push(place);
+            continue;
         } else {
-            let (claim, _) = repeats.next().ok_or_else(undecided)??.ok_or_else(moved_on)?;
-            Submitted::Repeat(Box::new(claim))
-        });
+            met_a_name(connection, submission, request).await?
+        };
+        if !matches!(outcome, Submitted::Existing(..)) {
+            freed.insert(submission.arrived.scope.order(), place);
+        }
+        outcomes[place] = Some(outcome);
     }
-    Ok(outcomes)
+    let mut repeated: Vec<(usize, Scope)> = Vec::new();
+    for place in others {
+        let submission = submissions[place];
+        let Some(first) = freed.get(&submission.arrived.scope.order()) else {
+            repeated.push((place, submission.arrived.scope.clone()));
+            continue;
+        };
+        match &outcomes[*first] {
+            // What means the same is refused for the same.
+            Some(refusal) if submissions[*first].meaning.is_same(&submission.meaning) => {
+                outcomes[place] = Some(refusal.clone());
+            }
+            _ => again.push(place),
+        }
+    }
+    if !repeated.is_empty() {
+        let (places, scopes): (Vec<usize>, Vec<Scope>) = repeated.into_iter().unzip();
+        for (place, claim) in places.into_iter().zip(looks::claims(connection, &scopes).await?) {
+            let (claim, _) = claim?.ok_or_else(moved_on)?;
+            outcomes[place] = Some(Submitted::Repeat(Box::new(claim)));
+        }
+    }
+    if !again.is_empty() {
+        again.sort_unstable();
+        let these: Vec<&Submission> = again.iter().map(|place| submissions[*place]).collect();
+        for (place, outcome) in again.into_iter().zip(Box::pin(plain(connection, &these)).await?) {
+            outcomes[place] = Some(outcome);
+        }
+    }
+    outcomes.into_iter().map(|outcome| outcome.ok_or_else(undecided)).collect()
+}
+
+/// The answer of one that is written.
+async fn written(
+    connection: &mut Connection,
+    submission: &Submission,
+    request: &StoredRequest,
+) -> StoreResult<Submitted> {
+    let Effect::Create { answer, hidden: sealed, .. } = &submission.effect else {
+        return Err(undecided());
+    };
+    let id = request.view.id;
+    if let Some(sealed) = sealed {
+        hidden::keep(connection, id, sealed).await?;
+    }
+    // Nobody is told of what is queued, so most often nothing is looked up here.
+    notifications::tell(connection, request, request.view.state, request.view.created_at).await?;
+    if request.view.approval.is_none() {
+        return Ok(Submitted::First(answer.clone(), Some(id)));
+    }
+    // By when it has to be decided about is told by the database's clock.
+    let asked = approvals::ask(connection, &request.view).await?;
+    let answer = Answer::of_request(AnswerKind::Accepted, &asked)
+        .map_err(|error| StoreError::Corrupt(error.to_string()))?;
+    answer_with(connection, &submission.arrived.scope, &answer).await?;
+    Ok(Submitted::First(answer, Some(id)))
+}
+
+/// Gives a key back that was claimed in this transaction.
+async fn give_back(connection: &mut Connection, scope: &Scope) -> StoreResult<()> {
+    let done = sqlx::query("DELETE FROM claim WHERE team = $1 AND principal = $2 AND key = $3")
+        .bind(&scope.team)
+        .bind(scope.principal.0)
+        .bind(scope.key.as_str())
+        .execute(connection)
+        .await?;
+    exactly_one(&done, "claim")
 }
 
 /// Who of a group got its key, and who of those its name too. The latter are written, but of those whose team has a limit
@@ -403,37 +467,6 @@ async fn write_rest(connection: &mut Connection, winners: &[&NewRow<'_>]) -> Sto
     Ok(())
 }
 
-/// Goes on with those that have got their names in teams with a limit: who has a place in the quota too is written, who has
-/// none gives its key and its name back.
-async fn within_quotas(
-    connection: &mut Connection,
-    mut these: Vec<&NewRow<'_>>,
-) -> StoreResult<HashMap<Uuid, QuotaShort>> {
-    these.sort_by_key(|row| row.place);
-    let wants: Vec<quotas::Wants<'_>> =
-        these.iter().map(|row| quotas::Wants { team: row.team, request: row.id, cost: row.cost }).collect();
-    let short = quotas::short(connection, &wants).await?;
-    let (losers, winners): (Vec<_>, Vec<_>) = these.into_iter().partition(|row| short.contains_key(&row.id));
-    if !losers.is_empty() {
-        let rows = array(&losers)?;
-        for (what, statement) in [
-            ("resource", "DELETE FROM resource WHERE id IN (SELECT resource FROM new)"),
-            (
-                "claim",
-                "DELETE FROM claim WHERE (team, principal, key) IN (SELECT team, principal, key FROM new)",
-            ),
-        ] {
-            let statement = AssertSqlSafe(with_new(statement));
-            let met = sqlx::query(statement).bind(&rows).execute(&mut *connection).await?.rows_affected();
-            if usize::try_from(met).ok() != Some(losers.len()) {
-                return Err(StoreError::Corrupt(format!("{what}: {met} rows instead of {}", losers.len())));
-            }
-        }
-    }
-    write_rest(connection, &winners).await?;
-    Ok(short)
-}
-
 /// A create whose key was free but whose name was not: either the thing is there as asked, or the name is taken.
 async fn met_a_name(
     connection: &mut Connection,
@@ -449,13 +482,7 @@ async fn met_a_name(
     let maker = held.created_by.id;
     let same = held.offering == view.offering && canonical(&held.parameters) == canonical(&view.parameters);
     if held.state == "deleting" || !same {
-        let done = sqlx::query("DELETE FROM claim WHERE team = $1 AND principal = $2 AND key = $3")
-            .bind(&scope.team)
-            .bind(scope.principal.0)
-            .bind(scope.key.as_str())
-            .execute(&mut *connection)
-            .await?;
-        exactly_one(&done, "claim")?;
+        give_back(connection, scope).await?;
         return Ok(if held.state == "deleting" {
             Submitted::Deleting(maker)
         } else {

@@ -2,11 +2,11 @@
 //! which each server takes its own.
 
 use super::{
-    dialect::{Connection, SKIP_LOCKED},
+    dialect::{Connection, FOR_UPDATE, SKIP_LOCKED},
     rows::millis,
 };
 use crate::store::{Claim, Scope, StoreResult};
-use domain::time::Moment;
+use domain::{id::RequestId, time::Moment};
 use sqlx::AssertSqlSafe;
 use std::time::Duration;
 
@@ -70,6 +70,44 @@ pub(super) async fn requests(
     .execute(connection)
     .await?;
     Ok(shortened.max(swept.rows_affected()))
+}
+
+/// The same of one request, and of the claims of it whose retention counts from themselves: of who opens it again, so that
+/// this does not depend on whether it was swept before.
+pub(super) async fn one_request(
+    connection: &mut Connection,
+    id: RequestId,
+    now: Moment,
+    retention: Duration,
+) -> StoreResult<()> {
+    let (nothing, before): (&[u8], i64) = (&[], now.millis().saturating_sub(millis(retention)));
+    let look = format!("SELECT finished_at FROM request WHERE id = $1{FOR_UPDATE}");
+    let ended: Option<Option<i64>> =
+        sqlx::query_scalar(AssertSqlSafe(look)).bind(id.0).fetch_optional(&mut *connection).await?;
+    // Where it is on its way, there is nothing to open.
+    let Some(ended) = ended.flatten() else { return Ok(()) };
+    sqlx::query(AssertSqlSafe(format!(
+        "UPDATE claim SET retired_at = CASE WHEN late THEN claimed_at ELSE $2 END + $3, {SHORTENED}
+          WHERE id IN (SELECT id FROM claim
+                        WHERE request = $4 AND retired_at IS NULL AND CASE WHEN late THEN claimed_at ELSE $2 END <= $5
+                        ORDER BY team, principal, key{FOR_UPDATE})",
+    )))
+    .bind(nothing)
+    .bind(ended)
+    .bind(millis(retention))
+    .bind(id.0)
+    .bind(before)
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query(
+        "UPDATE request SET hidden = NULL
+          WHERE id = $1 AND action = 'create' AND state = 'failed' AND finished_at <= $2 AND hidden IS NOT NULL",
+    )
+    .bind(id.0)
+    .bind(before)
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Shortens the claims whose retention counts from themselves; how many.

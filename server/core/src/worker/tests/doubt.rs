@@ -145,6 +145,48 @@ async fn a_persons_word_is_not_used_up_by_a_call_that_was_never_carried_out() {
     assert_eq!(count(&script, "apply"), 3);
 }
 
+/// A house whose request has failed: what it may have left was removed.
+async fn failed(script: &Scripted) -> (House, RequestId) {
+    let house = House::at_work(Plan::of(script.clone())).await;
+    let id = house.create("one").await;
+    house.reaches(id, Failed).await;
+    (house, id)
+}
+
+#[tokio::test]
+async fn a_failed_create_that_a_person_tries_again_is_carried_out_though_nobody_can_look() {
+    let script =
+        Scripted::default().applying([Outcome::Failed("no room".into())]).observing((0..20).map(|_| blind()));
+    let (house, id) = failed(&script).await;
+    let before = script.calls().len();
+    house.retry(id).await.unwrap();
+    house.reaches(id, Succeeded).await;
+    assert_eq!(script.calls()[before..], ["observe", "apply"], "a look comes first");
+    // Its own doubt is looked at, and no further call is made without a further word.
+    let script = Scripted::default()
+        .applying([Outcome::Failed("no room".into()), lost(), lost()])
+        .observing((0..20).map(|_| blind()));
+    let (house, id) = failed(&script).await;
+    house.retry(id).await.unwrap();
+    house.reaches(id, Unknown).await;
+    assert_eq!(count(&script, "apply"), 2);
+}
+
+#[tokio::test]
+async fn a_retry_that_was_never_begun_fails_where_nothing_is_seen_and_is_unknown_where_nobody_can_look() {
+    for (seen, end) in [(Observation::Absent, Failed), (blind(), Unknown)] {
+        let script = Scripted::default()
+            .applying([Outcome::Failed("no room".into()), unsent(false)])
+            .observing((0..20).map(|_| seen.clone()));
+        let (house, id) = failed(&script).await;
+        house.retry(id).await.unwrap();
+        let view = house.reaches(id, end).await;
+        assert_eq!(view.attempt, 2);
+        assert!(view.reason.unwrap().contains("no connection"));
+        assert_eq!(count(&script, "apply"), 2);
+    }
+}
+
 #[tokio::test]
 async fn a_run_whose_offering_one_server_lacks_is_left_to_one_that_knows_it() {
     for begun in [false, true] {
