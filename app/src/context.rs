@@ -3,7 +3,7 @@
 
 use domain::{problem::Problem, view::TokenView};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A form that was posted and is shown again with what was typed: after a refusal, or after a login in between.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +20,9 @@ pub struct FormState {
     pub problem: Option<Problem>,
     /// Anything else to say above the form.
     pub notice: Option<String>,
+    /// The fields with a secret that was typed: it is not kept, and has to be typed again.
+    #[serde(default)]
+    pub lost: BTreeSet<String>,
 }
 
 /// The login and set-up forms after a refusal.
@@ -47,6 +50,18 @@ pub struct Flash {
     /// A hook's secret that was just made, shown this once.
     #[serde(default)]
     pub secret: Option<String>,
+    /// A view that was to be saved under a name that another one has.
+    #[serde(default)]
+    pub replace: Option<ViewNamed>,
+}
+
+/// A view that was to be saved.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ViewNamed {
+    /// What it was to be called.
+    pub name: String,
+    /// Whether the team was to see it.
+    pub shared: bool,
 }
 
 /// The purpose under which a form's owner is sealed: the 16 bytes of the principal's ID.

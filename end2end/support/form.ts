@@ -72,8 +72,9 @@ export class Form {
 
   /** Waits until the page of a request is shown, and gives its ID. */
   async arrives(name: string): Promise<string> {
-    await expect(this.page.getByRole("heading", { level: 1, name: `Request: ${name}` })).toBeVisible();
     await expect(this.page).toHaveURL(/\/requests\/[0-9a-f-]{36}/);
+    // What was asked for, and of what.
+    await expect(this.page.getByRole("heading", { level: 1, name: new RegExp(`^[A-Z][a-z ]+: ${name}$`) })).toBeVisible();
     return new URL(this.page.url()).pathname.split("/")[2];
   }
 }

@@ -161,4 +161,5 @@ test("administrators see what was done too late, and what to do", async ({ page,
   await row.getByRole("link", { name: "too-late" }).click();
   await expect(page).toHaveURL(new RegExp(`/requests/${request.id}$`));
   await expect(page.getByText("event late): orphaned")).toBeVisible();
+  await expect(page.locator("#orphaned")).toContainText("A service reported this as done after it had ended");
 });

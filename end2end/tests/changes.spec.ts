@@ -187,6 +187,28 @@ test("somebody else's change is shown beside one's own, and nothing is lost what
   expect(new Set(form.keys())).toEqual(new Set([id]));
 });
 
+test("a secret that somebody else changed is told, no secret is shown, and what got lost is asked for again", async ({ page, person, scripted }) => {
+  const path = await there(person, "one", { owner: "ann", passphrase: "old and hush" }, "bucket");
+  const form = await new Form(page, scripted).openAt(`${path}/change`);
+  await form.field("Owner").fill("bob");
+  await form.field("Passphrase").fill("mine and hush");
+  await meanwhile(person, path, { passphrase: "theirs and hush" });
+  await form.button.click();
+  await expect(form.summary.getByRole("heading").first()).toHaveText("The resource has changed since you looked");
+  expect(await cells(page, "Passphrase")).toEqual(["secret", "secret, changed since", "a new one"]);
+  expect(await page.content()).not.toContain("and hush");
+  const again = page.getByText("Type it again: it was not kept.");
+  if (scripted) await expect(again).toHaveCount(0);
+  else {
+    // Above the form, and at the field.
+    await expect(again).toHaveCount(2);
+    await form.field("Passphrase").fill("mine and hush");
+  }
+  await page.getByRole("button", { name: "Send it all the same" }).click();
+  await person.api.ended(await form.arrives("one"));
+  expect((await person.api.resource(path))!.parameters).toMatchObject({ owner: "bob" });
+});
+
 test("after somebody else's change one may start again from what it is now", async ({ page, person, scripted }) => {
   const path = await there(person, "one");
   const form = await new Form(page, scripted).openAt(`${path}/change`);
@@ -211,9 +233,10 @@ test("what somebody changed since one looked is not deleted unseen", async ({ pa
   await form.field("The resource's name").fill("one");
   await form.button.click();
   await expect(form.summary.getByRole("heading")).toHaveText("The resource has changed since you looked");
-  expect(await cells(page, "Count")).toEqual(["1", "5", "not touched"]);
+  await expect(form.summary).toContainText("Look at what changed, then delete it all the same or leave it.");
+  expect(await cells(page, "Count")).toEqual(["1", "5"]);
   expect(await person.api.resource(path)).toBeDefined();
-  await page.getByRole("button", { name: "Send it all the same" }).click();
+  await page.getByRole("button", { name: "Delete all the same" }).click();
   await person.api.ended(await form.arrives("one"));
   expect(await person.api.resource(path)).toBeUndefined();
 });
@@ -235,8 +258,11 @@ test("nothing is deleted until its name is typed", async ({ page, person, script
   await person.api.ended(request);
   expect(await person.api.resource(path)).toBeUndefined();
   await page.goto(`/requests/${request}`);
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Delete: one");
   await expect(page.getByRole("link", { name: "Open the resource" })).toHaveCount(0);
   expect((await page.goto(path))?.status()).toBe(404);
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Deleted: one");
+  await expect(page.getByRole("link", { name: "See that request" })).toHaveAttribute("href", `/requests/${request}`);
 });
 
 test("deleting what is deleted already says so and does nothing", async ({ page, person, scripted }) => {
@@ -259,7 +285,7 @@ test("a form about an earlier life never touches a later one of the same name", 
   await form.field("The resource's name").fill("one");
   await form.button.click();
   await expect(form.summary).toContainText("Another resource has this name by now.");
-  await expect(page.getByRole("button", { name: "Send it all the same" })).toHaveCount(0);
+  await expect(page.getByRole("button", { name: /all the same/ })).toHaveCount(0);
   expect((await person.api.resource(path))!.parameters).toMatchObject({ note: "another" });
 });
 
@@ -307,6 +333,30 @@ test("a change form outlives the end of the session", async ({ page, context, po
   expect(await asked(person, "update")).toHaveLength(1);
 });
 
+test("what a change takes away is told by its request", async ({ page, person }) => {
+  const path = await there(person, "one", { note: "gone soon" });
+  const changed = await person.api.change("PATCH", path, key(), { note: null });
+  await page.goto(`/requests/${changed.body.id}`);
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Change: one");
+  await expect(page.locator("dl.facts").filter({ hasText: "note" }).first()).toContainText("taken away");
+  await person.api.ended(changed.body.id);
+});
+
+test("what a request made leads to it while it stands, and then to what became of it", async ({ page, person }) => {
+  const made = await person.api.post(`/teams/${person.team}/requests`, key(), { offering: "fast", name: "one", parameters: {} });
+  await person.api.ended(made.body.id);
+  const path = `/teams/${person.team}/resources/fast/one`;
+  await page.goto(`/requests/${made.body.id}`);
+  await expect(page.getByRole("link", { name: "Open the resource" })).toHaveAttribute("href", path);
+  const deleted = await person.api.change("DELETE", path, key());
+  await person.api.ended(deleted.body.id);
+  await page.reload();
+  await expect(page.getByRole("link", { name: "deleted since" })).toHaveAttribute("href", `/requests/${deleted.body.id}`);
+  await there(person, "one");
+  await page.reload();
+  await expect(page.locator("#since")).toHaveText("It was deleted since; another one has its name by now.");
+});
+
 test("who may only look is offered no change", async ({ page, context, portal, person }) => {
   const path = await there(person, "one");
   const viewer = `viewer-of-${person.team}`;
@@ -316,4 +366,7 @@ test("who may only look is offered no change", async ({ page, context, portal, p
   await page.goto(path);
   await expect(page.getByRole("heading", { level: 1, name: "one" })).toBeVisible();
   await expect(page.getByRole("link", { name: "Delete" })).toHaveCount(0);
+  await page.goto(`${path}/delete`);
+  await expect(page.locator("#only-looking")).toBeVisible();
+  await expect(page.locator("#request-form")).toHaveCount(0);
 });

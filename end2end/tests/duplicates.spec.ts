@@ -38,6 +38,10 @@ test("without a reason it is not requested", async ({ page, person, scripted }) 
   else {
     await anyway.click();
     await expect(form.summary).toContainText("reason");
+    // The question stays, and says at its field what is missing.
+    await expect(form.summary.getByRole("heading")).toHaveText("This looks like something that was just requested");
+    await expect(page.locator("#duplicate-reason-error")).toContainText("must say why");
+    await expect(anyway).toBeVisible();
   }
   expect(await person.api.requests(person.team)).toHaveLength(1);
 });

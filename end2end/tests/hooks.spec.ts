@@ -138,6 +138,9 @@ test("a secret is renewed while the old one counts, and a hook is removed", asyn
   await page.getByRole("button", { name: "End the old secret now" }).click();
   await expect(page.getByText("The old secret has ended.")).toBeVisible();
   expect(await deliver(portal.base, address, old, "c", { kind: "order", name: "c", count: 1 })).toBe(401);
+  await expect(page.getByRole("button", { name: "Remove this hook" })).toBeHidden();
+  await page.getByText("Remove…").click();
+  await expect(page.getByText("Its events are refused from then on")).toBeVisible();
   await page.getByRole("button", { name: "Remove this hook" }).click();
   await expect(page.getByText("The hook is removed.")).toBeVisible();
   expect(await deliver(portal.base, address, fresh, "d", { kind: "order", name: "d", count: 1 })).toBe(410);

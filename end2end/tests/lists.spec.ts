@@ -140,6 +140,24 @@ test("a view is saved under a name, opened, shared with the team, and removed", 
   await page.getByLabel(`Show it to team ${person.team} too`).check();
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await expect(page.getByText("The view is saved.")).toBeVisible();
+  // Under the same name something else is saved only in its place.
+  await page.goto(`${list}?q=store`);
+  const again = async () => {
+    await page.getByText("Save this as a view").click();
+    await page.getByLabel("Name", { exact: true }).fill("Stores");
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+  };
+  await again();
+  await expect(page.getByText("The view is saved.")).toBeVisible();
+  await page.goto(`${list}?q=web`);
+  await again();
+  await expect(page.getByRole("heading", { name: "You have a view of this name" })).toBeVisible();
+  await page.getByRole("button", { name: "Replace it" }).click();
+  await expect(page.getByText("The view is saved.")).toBeVisible();
+  await page.goto(list);
+  await page.getByRole("link", { name: "Stores" }).click();
+  await expect(names(page)).toHaveText(["web-blog", "web-shop"]);
+  await page.getByRole("button", { name: "Remove the view Stores" }).click();
   await page.goto(list);
   await expect(names(page)).toHaveCount(3);
   await page.getByRole("link", { name: "Production today" }).click();

@@ -94,7 +94,7 @@ test("an owner has another system told, which can check who told it, and sends a
     await page.reload();
     await expect(page.getByRole("cell", { name: "delivered" })).toBeVisible({ timeout: 500 });
   }).toPass();
-  await page.getByRole("button", { name: /^Send .* again$/ }).click();
+  await page.getByRole("button", { name: /^Send again: / }).click();
   await expect(page.getByText("It is on its way again, under the same ID.")).toBeVisible();
   await expect.poll(() => receiver.got.length).toBe(2);
   expect(receiver.got[1].headers["webhook-id"]).toBe(receiver.got[0].headers["webhook-id"]);
@@ -114,6 +114,7 @@ test("an owner has another system told, which can check who told it, and sends a
   await expect(page.getByText("the address answered 410 Gone")).not.toHaveCount(0);
   await page.getByRole("button", { name: "Switch on again" }).click();
   await expect(page.getByText("It is told again from now on.")).toBeVisible();
+  await page.getByText("Remove…").click();
   await page.getByRole("button", { name: "Remove with its log" }).click();
   await expect(page.getByText("Nobody is told yet.")).toBeVisible();
 });

@@ -81,6 +81,21 @@ test("a window is rehearsed and lists what it would have asked about", async ({ 
   await expect(page).toHaveURL(/offering=fast&window=1h&days=30/);
 });
 
+test("what is not understood stands at its field, and the form stays as it was filled in", async ({ page, context, portal }) => {
+  await context.clearCookies();
+  await logIn(context, portal, "root");
+  await page.goto("/duplicates?range=days&from=2026-03-28&to=2026-03-30&zone=Nowhere/Land");
+  await expect(page.locator("#misread")).toContainText("there is no time zone");
+  await expect(page.getByLabel("Time zone")).toHaveAttribute("aria-invalid", "true");
+  await expect(page.getByLabel("Time zone")).toHaveValue("Nowhere/Land");
+  await expect(page.getByLabel("From")).toHaveValue("2026-03-28");
+  await page.goto("/duplicates/rehearsal?offering=fast&window=soon&days=90");
+  await expect(page.locator("#misread")).toContainText("write a time as 30m, 24h or 7d");
+  await expect(page.getByLabel("Window")).toHaveValue("soon");
+  await expect(page.getByLabel("Offering")).toHaveValue("fast");
+  await expect(page.getByLabel("Over the last")).toHaveValue("90");
+});
+
 test("only administrators see duplicates", async ({ page, person }) => {
   for (const address of ["/duplicates", "/duplicates/rehearsal"]) {
     await page.goto(address);

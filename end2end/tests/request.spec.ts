@@ -97,7 +97,7 @@ test("a request is canceled once by a double click", async ({ page, person, scri
   await page.goto(`/requests/${id}`);
   await reaches(page, scripted, "running");
   await page.getByRole("button", { name: "Cancel the request" }).dblclick();
-  await expect(page.getByText(/It (is being|was) canceled/).first()).toBeVisible();
+  await expect(page.getByText(/Cancellation was asked for/).first()).toBeVisible();
   await reaches(page, scripted, "canceled");
   expect((await person.api.ended(id)).state).toBe("canceled");
   expect(await person.api.resources(person.team)).toEqual([]);

@@ -200,7 +200,8 @@ pub fn edited(
             FieldKind::Boolean => standing.is_none() && text.is_none(),
             kind => {
                 let shows = standing.map(shown).unwrap_or_default();
-                as_shown(kind, &shows) == as_shown(kind, text.as_deref().unwrap_or_default())
+                let holds = text.as_deref().unwrap_or_default();
+                as_shown(kind, &shows) == as_shown(kind, holds) || in_one_line(kind, &shows) == holds
             }
         };
         if untouched || (is_empty && kept(&field.name)) {
@@ -218,8 +219,18 @@ pub fn edited(
 /// A text as an input of this kind gives it back.
 fn as_shown(kind: &FieldKind, text: &str) -> String {
     match kind {
-        FieldKind::Lines | FieldKind::Json => text.replace("\r\n", "\n"),
+        FieldKind::Lines | FieldKind::Json | FieldKind::Text { .. } => {
+            text.replace("\r\n", "\n").replace('\r', "\n")
+        }
         _ => text.replace(['\r', '\n'], ""),
+    }
+}
+
+/// A text as a single line shows it: there line breaks get lost.
+fn in_one_line(kind: &FieldKind, text: &str) -> String {
+    match kind {
+        FieldKind::Text { .. } => text.replace(['\r', '\n'], ""),
+        _ => as_shown(kind, text),
     }
 }
 
@@ -254,7 +265,9 @@ fn typed_value(field: &Field, sent: Option<String>) -> Option<Value> {
     }
     let text = sent.filter(|text| !text.trim().is_empty())?;
     Some(match &field.kind {
-        FieldKind::Text { .. } | FieldKind::Boolean => Value::String(text),
+        // A browser without script ends lines as mail does.
+        FieldKind::Text { .. } => Value::String(text.replace("\r\n", "\n")),
+        FieldKind::Boolean => Value::String(text),
         FieldKind::Number { .. } => match crate::json::read(text.trim().as_bytes()) {
             Ok(number @ Value::Number(_)) => number,
             _ => Value::String(text),
@@ -408,6 +421,7 @@ mod tests {
             (vec![("count", Some("four"))], "count", json!("four")),
             (vec![("size", Some("large"))], "size", json!("large")),
             (vec![("names", Some("a\r\nb"))], "names", json!(["a", "b"])),
+            (vec![("reason", Some("x\r\n\r\ny"))], "reason", json!("x\n\ny")),
             (vec![("extra", Some("{\"a\": 1}"))], "extra", json!({"a": 1})),
             (vec![("key", Some("new"))], "key", json!("new")),
             (vec![("ratio", Some("0.5"))], "ratio", json!(0.5)),

@@ -95,7 +95,7 @@ impl NotificationEvent {
             Self::PendingApproval => "waits for approval",
             Self::Succeeded => "succeeded",
             Self::Failed => "failed",
-            Self::Unknown => "nobody can tell, a person must choose",
+            Self::Unknown => "has an unknown outcome, somebody must decide",
             Self::Canceled => "was canceled",
             Self::Rejected => "was rejected",
             Self::Expiring => "ends soon",

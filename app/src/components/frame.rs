@@ -1,7 +1,7 @@
 //! What stands around every page: the way to the content, the navigation, who is logged in.
 
 use crate::rpc::{Answer, shell::Looking};
-use domain::{role::PortalRole, view::MeView};
+use domain::{notification::WHOLE_PORTAL, role::PortalRole, view::MeView};
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
@@ -45,6 +45,7 @@ fn Menu(me: MeView) -> impl IntoView {
                     <li><NavLink href="/history".to_owned() text="History".to_owned()/></li>
                     <li><NavLink href="/duplicates".to_owned() text="Duplicates".to_owned()/></li>
                     <li><NavLink href="/orphans".to_owned() text="Orphans".to_owned()/></li>
+                    <li><NavLink href=format!("/teams/{WHOLE_PORTAL}/notifications") text="Notifications".to_owned()/></li>
                 })}
                 <li><NavLink href="/tokens".to_owned() text="Tokens".to_owned()/></li>
                 <li><NavLink href="/help".to_owned() text="Help".to_owned()/></li>

@@ -9,14 +9,27 @@ use leptos::prelude::*;
 pub fn Requests(
     /// The requests.
     requests: Vec<RequestView>,
+    /// Whether they are all of one team, which the page names.
+    #[prop(optional)]
+    of_team: bool,
 ) -> impl IntoView {
+    let columns: &[&str] = if of_team {
+        &["Name", "State", "Offering", "Requested", "By"]
+    } else {
+        &["Name", "State", "Offering", "Team", "Requested", "By"]
+    };
     let rows = requests.into_iter().map(|request| {
+        let team = (!of_team).then(|| view! { <td>{request.team.to_string()}</td> });
         view! {
             <tr>
-                <th scope="row"><a href=format!("/requests/{}", request.id)>{request.name.to_string()}</a></th>
+                <th scope="row">
+                    <a href=format!("/requests/{}", request.id)>{request.name.to_string()}</a>
+                    <br/>
+                    <span class="quiet">{request.action}</span>
+                </th>
                 <td><State state=request.state/></td>
                 <td>{request.offering.to_string()}</td>
-                <td>{request.team.to_string()}</td>
+                {team}
                 <td><When at=request.created_at/></td>
                 <td>{request.requested_by}</td>
             </tr>
@@ -24,7 +37,7 @@ pub fn Requests(
     });
     let rows = rows.collect_view();
     view! {
-        <Table name="Requests" columns=&["Name", "State", "Offering", "Team", "Requested", "By"]>{rows}</Table>
+        <Table name="Requests" columns=columns>{rows}</Table>
     }
 }
 

@@ -1,5 +1,6 @@
 //! What an offering is made of, where that is other offerings.
 
+use crate::rpc::team::Part;
 use domain::view::PartView;
 use leptos::prelude::*;
 
@@ -21,4 +22,17 @@ pub fn MadeOf(
             </div>
         }
     })
+}
+
+/// The parts of a resource, with links to them.
+#[component]
+pub fn Parts(
+    /// The parts.
+    parts: Vec<Part>,
+) -> impl IntoView {
+    let items = parts.into_iter().map(|Part { team, kind, name }| {
+        let page = format!("/teams/{team}/resources/{kind}/{name}");
+        view! { <li><a href=page>{name.to_string()}</a> " " <span class="quiet">{kind.to_string()}</span></li> }
+    });
+    view! { <ul class="plain-list" id="parts">{items.collect_view()}</ul> }
 }

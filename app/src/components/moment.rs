@@ -1,6 +1,6 @@
 //! A moment: UTC in the page as it comes, the reader's own time, with the zone's name, once script runs.
 
-use domain::time::Moment;
+use domain::{expiry::Nearness, time::Moment};
 use leptos::prelude::*;
 use wasm_bindgen::JsValue;
 
@@ -50,6 +50,16 @@ pub fn Ends(
         }
     };
     view! { <time datetime=exact.clone() title=exact>{text}</time> }
+}
+
+/// How much the end of something stands out.
+#[must_use]
+pub fn urgency(near: Nearness) -> &'static str {
+    match near {
+        Nearness::Far => "",
+        Nearness::Near => "note caution",
+        Nearness::Past => "note wrong",
+    }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "milliseconds since 1970 are far below 2^53")]

@@ -1,6 +1,6 @@
 //! Forms that are posted as they are, each under the ID that its page holds.
 
-use super::told::Why;
+use super::told::{Spot, Why, plainly};
 use crate::{address, context::FormState, forms::fields::as_content};
 use domain::problem::Problem;
 use leptos::prelude::*;
@@ -13,11 +13,14 @@ pub fn Typed(
     state: FormState,
     /// The address of the page that it stands on.
     page: String,
+    /// The fields that a problem may be about.
+    #[prop(optional)]
+    spots: Vec<Spot>,
     /// Its fields.
     children: Children,
 ) -> impl IntoView {
     view! {
-        {state.problem.map(|problem| view! { <Why problem/> })}
+        {state.problem.map(|problem| view! { <Why problem spots/> })}
         {state.notice.map(|notice| view! { <p class="note" role="status">{notice}</p> })}
         <form class="stack" method="post" action=address::sent(&page)>
             <input type="hidden" name="request_id" value=state.request_id/>
@@ -51,6 +54,27 @@ pub fn Step(
     }
 }
 
+/// The end of something, which nobody comes to by one slip: what it comes to is said before there is a button.
+#[component]
+pub fn Removal(
+    /// Where it is posted to.
+    action: String,
+    /// Its ID.
+    key: String,
+    /// What it comes to.
+    means: &'static str,
+    /// What the button says.
+    text: &'static str,
+) -> impl IntoView {
+    view! {
+        <details class="removal">
+            <summary>"Remove…"</summary>
+            <p>{means}</p>
+            <Step action key text danger=true/>
+        </details>
+    }
+}
+
 /// A secret that was just made.
 #[component]
 pub fn ShownOnce(
@@ -80,7 +104,13 @@ pub fn wrong(problem: Option<&Problem>, pointer: &str) -> String {
     let here = errors.filter(|error| {
         error.pointer.strip_prefix(pointer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     });
-    here.map(|error| error.detail.clone()).collect::<Vec<_>>().join(" ")
+    here.map(|error| plainly(&error.detail)).collect::<Vec<_>>().join(" ")
+}
+
+/// A field of a form that is posted as it is, with the pointer to it.
+#[must_use]
+pub fn spot(of: &str, name: &str, pointer: String, title: String) -> Spot {
+    Spot { pointer, title, id: format!("{of}-{}", name.replace('.', "-")) }
 }
 
 /// One line or several of a form, with their label, hint and message.

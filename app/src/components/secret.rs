@@ -4,7 +4,7 @@ use super::moment::Scripted;
 use crate::address::encode;
 use domain::problem::Problem;
 use gloo_net::http::Request;
-use leptos::{prelude::*, task::spawn_local};
+use leptos::{html, prelude::*, task::spawn_local};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -32,6 +32,16 @@ pub fn Secret(
     let scripted = Scripted::here();
     let shown = RwSignal::new(None::<Result<String, String>>);
     let asking = RwSignal::new(false);
+    let value = NodeRef::<html::Pre>::new();
+    let button = NodeRef::<html::Button>::new();
+    let hide = move |_| {
+        shown.set(None);
+        request_animation_frame(move || {
+            if let Some(Some(button)) = button.try_get_untracked() {
+                let _ = button.focus();
+            }
+        });
+    };
     let reveal = {
         let address = address.clone();
         move |_| {
@@ -42,8 +52,16 @@ pub fn Secret(
             let address = address.clone();
             spawn_local(async move {
                 let answer = ask(&address).await;
+                let seen = answer.is_ok();
                 shown.try_set(Some(answer));
                 asking.try_set(false);
+                if seen {
+                    request_animation_frame(move || {
+                        if let Some(Some(value)) = value.try_get_untracked() {
+                            let _ = value.focus();
+                        }
+                    });
+                }
             });
         }
     };
@@ -52,14 +70,18 @@ pub fn Secret(
             <dt>{output.clone()} <span class="quiet">" (secret)"</span></dt>
             <dd>
                 {move || match shown.get() {
-                    Some(Ok(value)) => view! { <pre tabindex="0">{value}</pre> }.into_any(),
+                    Some(Ok(text)) => view! {
+                        <pre tabindex="0" node_ref=value>{text}</pre>
+                        <button type="button" on:click=hide>"Hide"</button>
+                    }
+                    .into_any(),
                     Some(Err(why)) => view! { <p class="field-error">{why}</p> }.into_any(),
                     None => ().into_any(),
                 }}
                 {if may {
                     view! {
                         <button
-                            type="button" hidden=move || !scripted.get() || matches!(shown.get(), Some(Ok(_)))
+                            type="button" node_ref=button hidden=move || !scripted.get() || matches!(shown.get(), Some(Ok(_)))
                             disabled=move || asking.get() on:click=reveal
                         >
                             "Show " {output} " (recorded)"

@@ -1,6 +1,7 @@
 //! States, channels and outcomes in words.
 
 use domain::{
+    action::Kind,
     state::RequestState,
     submission::{Channel, SubmissionOutcome},
 };
@@ -49,22 +50,34 @@ pub fn word(state: RequestState) -> &'static str {
     }
 }
 
-/// What the state means for the person.
+/// What the state means for the person, of a request that does this to its resource.
 #[must_use]
-pub fn meaning(state: RequestState) -> &'static str {
+pub fn meaning(state: RequestState, kind: Kind) -> &'static str {
     match state {
         RequestState::PendingApproval => "It waits for a decision. Nothing of it is carried out before that.",
         RequestState::Queued => "It was accepted and waits for a worker.",
         RequestState::Running => "A worker carries it out.",
         RequestState::Succeeded => "It was carried out.",
-        RequestState::Failed => {
-            "It was not carried out, and its name is free again. Nothing of it is left behind but what its reason names."
-        }
-        RequestState::Canceled => "It was stopped. Its name is free again.",
+        RequestState::Failed => match kind {
+            Kind::Create => {
+                "It was not carried out, and its name is free again. Nothing of it is left behind but what its reason names."
+            }
+            Kind::Update | Kind::Action => "It was not carried out; the resource is as it was before.",
+            Kind::Delete => "It was not deleted.",
+        },
+        RequestState::Canceled => match kind {
+            Kind::Create => "It was stopped. Its name is free again.",
+            Kind::Update | Kind::Action => "It was stopped; the resource is as it was before.",
+            Kind::Delete => "It was stopped. Nothing was deleted.",
+        },
         RequestState::Rejected => "It was decided against.",
-        RequestState::Unknown => {
-            "Nobody can tell what became of it, so it holds its name until somebody decides."
-        }
+        RequestState::Unknown => match kind {
+            Kind::Create => "Nobody can tell what became of it, so it holds its name until somebody decides.",
+            Kind::Update | Kind::Action => {
+                "Nobody can tell whether it was carried out. Somebody has to decide."
+            }
+            Kind::Delete => "Nobody can tell whether it was deleted. Somebody has to decide.",
+        },
     }
 }
 
@@ -89,5 +102,20 @@ pub fn outcome(outcome: SubmissionOutcome) -> &'static str {
         SubmissionOutcome::Mismatched => "same key, something else: refused",
         SubmissionOutcome::Existing => "another key, already there: got this request",
         SubmissionOutcome::Refused => "refused: nothing changed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_create_that_came_to_nothing_frees_its_name() {
+        for state in [RequestState::Failed, RequestState::Canceled] {
+            assert!(meaning(state, Kind::Create).contains("name is free again"), "{state}");
+            for kind in [Kind::Update, Kind::Action, Kind::Delete] {
+                assert!(!meaning(state, kind).contains("name"), "{state} {kind:?}");
+            }
+        }
     }
 }

@@ -51,7 +51,7 @@ fn Row(first: Option<Moment>, row: SubmissionView) -> impl IntoView {
         (None, None) => String::new(),
     };
     let meaning = match row.outcome {
-        SubmissionOutcome::First if row.operation != "create" => "taken in",
+        SubmissionOutcome::First if decides(&row.operation) => "taken in",
         other => outcome(other),
     };
     view! {
@@ -76,7 +76,13 @@ fn Row(first: Option<Moment>, row: SubmissionView) -> impl IntoView {
     }
 }
 
-/// How many arrivals there were and what became of them, as `4 arrivals: 1 first, 3 replayed`.
+/// Whether this operation is a decision about a request, not the request itself.
+fn decides(operation: &str) -> bool {
+    ["cancel", "retry", "resolve", "approve", "reject"].contains(&operation)
+}
+
+/// How many arrivals there were and what became of them, as `4 arrivals: 1 first, 3 replayed`; decisions are counted
+/// apart.
 #[must_use]
 pub fn tally(submissions: &SubmissionsView) -> String {
     let outcomes = [
@@ -88,10 +94,18 @@ pub fn tally(submissions: &SubmissionsView) -> String {
         SubmissionOutcome::Refused,
     ];
     let parts = outcomes.into_iter().filter_map(|outcome| {
-        let count = submissions.results.iter().filter(|row| row.outcome == outcome).count();
+        let decision = |row: &&SubmissionView| outcome == SubmissionOutcome::First && decides(&row.operation);
+        let rows = submissions.results.iter().filter(|row| row.outcome == outcome);
+        let count = rows.filter(|row| !decision(row)).count();
         (count > 0).then(|| format!("{count} {}", outcome.as_str()))
     });
     let mut parts: Vec<String> = parts.collect();
+    let taken_in = |row: &&SubmissionView| row.outcome == SubmissionOutcome::First && decides(&row.operation);
+    match submissions.results.iter().filter(taken_in).count() {
+        0 => {}
+        1 => parts.push("1 decision".to_owned()),
+        many => parts.push(format!("{many} decisions")),
+    }
     if submissions.only_counted > 0 {
         parts.push(format!("{} only counted", submissions.only_counted));
     }
@@ -114,5 +128,11 @@ mod tests {
         let submissions = json!({"results": [row("first"), row("replayed"), row("replayed")], "total": 7, "only_counted": 4});
         let submissions = serde_json::from_value(submissions).unwrap();
         assert_eq!(tally(&submissions), "7 arrivals: 1 first, 2 replayed, 4 only counted");
+        let mut cancel = row("first");
+        cancel["operation"] = json!("cancel");
+        let rows = [row("first"), cancel.clone(), cancel];
+        let submissions =
+            serde_json::from_value(json!({"results": rows, "total": 3, "only_counted": 0})).unwrap();
+        assert_eq!(tally(&submissions), "3 arrivals: 1 first, 2 decisions");
     }
 }

@@ -46,19 +46,91 @@ pub(crate) fn lead_to(address: &str) {
     }
 }
 
+/// The words by which schemas call their rules. Programs that read a refusal may want them; people do not.
+const KEYWORDS: [&str; 24] = [
+    "required",
+    "type",
+    "enum",
+    "const",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+    "uniqueItems",
+    "pattern",
+    "format",
+    "items",
+    "anyOf",
+    "oneOf",
+    "not",
+    "contains",
+    "propertyNames",
+];
+
+/// What is wrong with a value, for people: without the schema's word for the rule.
+#[must_use]
+pub fn plainly(detail: &str) -> &str {
+    let split = detail.strip_suffix(')').and_then(|rest| rest.rsplit_once(" ("));
+    split.filter(|(_, word)| KEYWORDS.contains(word)).map_or(detail, |(plain, _)| plain)
+}
+
+/// A field that a problem may be about: the way to it in what was sent, and what and where it is in the page.
+#[derive(Debug, Clone)]
+pub struct Spot {
+    /// The pointer.
+    pub pointer: String,
+    /// What it is called.
+    pub title: String,
+    /// The `id` of its input.
+    pub id: String,
+}
+
+impl Spot {
+    /// Whether this pointer leads to the field, or into what it holds.
+    fn holds(&self, pointer: &str) -> bool {
+        pointer.strip_prefix(&self.pointer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+}
+
 /// A problem, above the form or the list that it is about.
 #[component]
 pub fn Why(
     /// The problem.
     problem: Problem,
+    /// The fields of the form.
+    #[prop(optional)]
+    spots: Vec<Spot>,
 ) -> impl IntoView {
     let errors = problem.errors.iter().map(|error| {
-        view! { <li>{error.pointer.trim_start_matches('/').to_owned()} ": " {error.detail.clone()}</li> }
+        let detail = plainly(&error.detail).to_owned();
+        match spots.iter().find(|spot| spot.holds(&error.pointer)) {
+            Some(Spot { title, id, .. }) => {
+                view! { <li><a href=format!("#{id}") rel="external">{title.clone()}</a> ": " {detail}</li> }
+                    .into_any()
+            }
+            None => {
+                view! { <li>{error.pointer.trim_start_matches('/').to_owned()} ": " {detail}</li> }.into_any()
+            }
+        }
     });
     let errors = errors.collect_view();
     let set_up = problem.slug() == ProblemKind::SetupDone.slug();
+    // Reading goes on where it says why.
+    let section = NodeRef::<leptos::html::Section>::new();
+    Effect::new(move |_| {
+        if let Some(section) = section.get() {
+            let _ = section.focus();
+        }
+    });
     view! {
-        <section class="note wrong" role="alert">
+        <section class="note wrong" role="alert" tabindex="-1" autofocus node_ref=section>
             <h2>{problem.title}</h2>
             {problem.errors.is_empty().then(|| view! { <p>{problem.detail}</p> })}
             {(!problem.errors.is_empty()).then(|| view! { <ul>{errors}</ul> })}
@@ -76,5 +148,29 @@ pub fn Said(
     view! {
         {flash.problem.map(|problem| view! { <Why problem/> })}
         {flash.notice.map(|notice| view! { <p class="note" role="status">{notice}</p> })}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_are_told_without_the_words_of_schemas() {
+        for (detail, plain) in [
+            ("must be at least 1 (minimum)", "must be at least 1"),
+            ("must have a time (as 24h)", "must have a time (as 24h)"),
+            ("must match the pattern \"^(a|b)$\" (pattern)", "must match the pattern \"^(a|b)$\""),
+            ("(minimum)", "(minimum)"),
+        ] {
+            assert_eq!(plainly(detail), plain);
+        }
+    }
+
+    #[test]
+    fn a_fault_inside_a_field_is_told_at_that_field() {
+        let spot = Spot { pointer: "/name".into(), title: "Name".into(), id: "hook-name".into() };
+        assert!(spot.holds("/name") && spot.holds("/name/0"));
+        assert!(!spot.holds("/names") && !spot.holds("/"));
     }
 }

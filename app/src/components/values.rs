@@ -9,12 +9,20 @@ use serde_json::Value;
 pub fn Members(
     /// The object.
     members: Object,
+    /// Whether it is a patch, in which nothing stands for what is taken away.
+    #[prop(optional)]
+    patch: bool,
 ) -> impl IntoView {
     let rows = members.into_iter().map(|(name, value)| {
+        let value = if patch && value.is_null() {
+            view! { <span class="quiet">"taken away"</span> }.into_any()
+        } else {
+            view! { <Shown value/> }.into_any()
+        };
         view! {
             <div>
                 <dt>{name}</dt>
-                <dd><Shown value/></dd>
+                <dd>{value}</dd>
             </div>
         }
     });

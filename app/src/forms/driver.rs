@@ -9,6 +9,7 @@ use super::{
     subject::{Call, ETAG, Subject, confirmation},
 };
 use leptos::{ev, html, prelude::*, task::spawn_local};
+use std::collections::BTreeSet;
 use wasm_bindgen::JsCast;
 use web_sys::{HtmlElement, HtmlFormElement, HtmlInputElement, HtmlSelectElement, HtmlTextAreaElement};
 
@@ -32,6 +33,8 @@ pub(crate) struct Driver {
     pub(crate) machine: RwSignal<Machine>,
     /// What is typed.
     pub(crate) values: RwSignal<Values>,
+    /// The fields with a secret that was typed and is not kept.
+    pub(crate) lost: RwSignal<BTreeSet<String>>,
     pub(crate) form: NodeRef<html::Form>,
     pub(crate) summary: NodeRef<html::Div>,
     /// What the tries send, as it was when the person asked.
@@ -39,11 +42,12 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn new(opened: Opened, machine: Machine, values: Values) -> Self {
+    pub(crate) fn new(opened: Opened, machine: Machine, values: Values, lost: BTreeSet<String>) -> Self {
         Self {
             opened: StoredValue::new(opened),
             machine: RwSignal::new(machine),
             values: RwSignal::new(values),
+            lost: RwSignal::new(lost),
             form: NodeRef::new(),
             summary: NodeRef::new(),
             sending: StoredValue::default(),
@@ -89,6 +93,7 @@ impl Driver {
     /// Something was typed.
     pub(crate) fn typed(self) {
         self.read();
+        self.find();
         self.keep();
     }
 
@@ -159,6 +164,17 @@ impl Driver {
         self.sending.set_value(call.unwrap_or_default());
     }
 
+    /// What is typed again is not lost any more.
+    fn find(self) {
+        let found = self.values.with_untracked(|values| {
+            let there = |field: &&String| values.get(*field).is_some_and(|text| !text.is_empty());
+            self.lost.with_untracked(|lost| lost.iter().filter(there).cloned().collect::<Vec<_>>())
+        });
+        if !found.is_empty() {
+            self.lost.update(|lost| lost.retain(|field| !found.contains(field)));
+        }
+    }
+
     fn read(self) {
         if let Some(Some(form)) = self.form.try_get_untracked() {
             self.values.set(browser::typed(&form));
@@ -168,9 +184,10 @@ impl Driver {
     fn keep(self) {
         self.opened.with_value(|opened| {
             self.machine.with_untracked(|machine| {
-                let kept = self
-                    .values
-                    .with_untracked(|values| Kept::of(machine, &opened.subject, &opened.user, values));
+                let kept = self.values.with_untracked(|values| {
+                    self.lost
+                        .with_untracked(|lost| Kept::of(machine, &opened.subject, &opened.user, values, lost))
+                });
                 if let Ok(text) = serde_json::to_string(&kept) {
                     browser::keep(&place(machine.id()), &text);
                 }
@@ -215,12 +232,14 @@ impl Driver {
             let kept = read(&id);
             if let Some(kept) = &kept {
                 restore(&form, &kept.values);
+                self.lost.set(kept.secrets.clone());
             }
             let (sent, request) = kept.map_or((false, None), |kept| (kept.sent, kept.request));
             self.machine.set(Machine::open(id, sent, request));
             self.take_id();
         }
         self.read();
+        self.find();
     }
 
     fn take_id(self) {

@@ -20,8 +20,26 @@ pub struct Around {
     pub misfits: Signal<Misfits>,
     /// Whether nothing was typed yet, so that a box with a default stands as that says.
     pub fresh: bool,
-    /// Whether an input without a value shows the default.
+    /// Whether an input without a value shows the default; else the form changes what stands.
     pub defaults: bool,
+}
+
+impl Around {
+    /// What an input means that is left or made empty, where that is not nothing.
+    fn emptied(&self, field: &Field, secret: bool) -> Option<String> {
+        if self.defaults || field.kind == FieldKind::Boolean {
+            return None;
+        }
+        if secret {
+            return Some("Left empty, it stays as it is.".to_owned());
+        }
+        // Without a default an input that may be empty has an empty choice; with one it is that default's.
+        let default = field.default.as_ref().filter(|_| !matches!(field.kind, FieldKind::Choice(_)))?;
+        Some(match shown(default).as_str() {
+            "" => "Emptied, the default holds.".to_owned(),
+            default => format!("Emptied, the default holds: {}.", default.replace('\n', ", ")),
+        })
+    }
 }
 
 /// The `id` of the input of a field.
@@ -75,7 +93,8 @@ pub fn parameter(
     let misfits = around.misfits;
     let lines =
         (field.kind == FieldKind::Lines && field.help.is_none()).then(|| "One on each line.".to_owned());
-    let help = [field.help.clone(), lines, rule(&field.kind), condition]
+    let emptied = around.emptied(field, secret);
+    let help = [field.help.clone(), lines, rule(&field.kind), condition, emptied]
         .into_iter()
         .flatten()
         .collect::<Vec<_>>()
@@ -146,7 +165,7 @@ fn input(field: &Field, name: String, text: String, required: bool, secret: bool
             }
             .into_any()
         }
-        FieldKind::Lines | FieldKind::Json => view! {
+        kind if takes_lines(kind, &text) && !secret => view! {
             <textarea
                 id=id name=name rows="4" spellcheck="false" required=required disabled=hidden aria-invalid=wrong
                 aria-describedby=describes inner_html=as_content(&text)
@@ -175,7 +194,21 @@ fn input(field: &Field, name: String, text: String, required: bool, secret: bool
             }
             .into_any()
         }
-        FieldKind::Boolean => ().into_any(),
+        FieldKind::Boolean | FieldKind::Lines | FieldKind::Json => ().into_any(),
+    }
+}
+
+/// The most characters that are written on one line.
+const LINE: u64 = 200;
+
+/// Whether an input of this kind that holds this text has several lines.
+fn takes_lines(kind: &FieldKind, text: &str) -> bool {
+    match kind {
+        FieldKind::Lines | FieldKind::Json => true,
+        FieldKind::Text { max_length, pattern, .. } => {
+            text.contains('\n') || (pattern.is_none() && max_length.is_some_and(|most| most > LINE))
+        }
+        FieldKind::Number { .. } | FieldKind::Boolean | FieldKind::Choice(_) => false,
     }
 }
 
@@ -217,6 +250,18 @@ pub fn as_content(text: &str) -> String {
     if escaped.starts_with(['\n', '\r']) { format!("\n{escaped}") } else { escaped }
 }
 
+/// The rule of an input in words, and what can be chosen, for where it is written as text.
+#[must_use]
+pub fn rule_or_choices(kind: &FieldKind) -> Option<String> {
+    match kind {
+        FieldKind::Choice(options) => {
+            Some(format!("One of {}.", options.iter().map(shown).collect::<Vec<_>>().join(", ")))
+        }
+        FieldKind::Boolean => Some("true or false.".to_owned()),
+        kind => rule(kind),
+    }
+}
+
 /// The rule of an input in words, where its looks do not tell it.
 fn rule(kind: &FieldKind) -> Option<String> {
     match kind {
@@ -228,5 +273,52 @@ fn rule(kind: &FieldKind) -> Option<String> {
         FieldKind::Text { max_length: Some(most), .. } => Some(format!("At most {most} characters.")),
         FieldKind::Json => Some("Written as JSON.".to_owned()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::form::fields;
+    use serde_json::json;
+
+    fn field(property: serde_json::Value) -> Field {
+        fields(&json!({"properties": {"x": property}})).remove(0)
+    }
+
+    #[test]
+    fn a_long_text_and_one_of_several_lines_are_not_squeezed_into_one() {
+        for (property, text, lines) in [
+            (json!({"type": "string", "maxLength": 201}), "", true),
+            (json!({"type": "string", "maxLength": 200}), "", false),
+            (json!({"type": "string", "maxLength": 500, "pattern": "^a"}), "", false),
+            (json!({"type": "string", "maxLength": 20}), "two\nlines", true),
+            (json!({"type": "integer"}), "1", false),
+        ] {
+            assert_eq!(takes_lines(&field(property.clone()).kind, text), lines, "{property} {text:?}");
+        }
+    }
+
+    #[test]
+    fn a_change_says_what_an_empty_field_means() {
+        let around = |defaults| {
+            let misfits = Signal::stored(Misfits::new());
+            Around { values: Values::new(), misfits, fresh: false, defaults }
+        };
+        let (number, choice) =
+            (json!({"type": "integer", "default": 3}), json!({"enum": ["a"], "default": "a"}));
+        let says = |property: &serde_json::Value, secret, defaults| {
+            around(defaults).emptied(&field(property.clone()), secret)
+        };
+        assert_eq!(says(&number, false, false).as_deref(), Some("Emptied, the default holds: 3."));
+        assert_eq!(
+            says(&json!({"type": "string"}), true, false).as_deref(),
+            Some("Left empty, it stays as it is.")
+        );
+        for (property, secret, defaults) in
+            [(&number, false, true), (&choice, false, false), (&number, true, true)]
+        {
+            assert_eq!(says(property, secret, defaults), None, "{property}");
+        }
     }
 }

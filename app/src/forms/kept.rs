@@ -3,6 +3,7 @@
 
 use super::{machine::Machine, outgoing::Values, subject::Subject};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// One kept form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,13 +18,23 @@ pub(crate) struct Kept {
     pub(crate) request: Option<String>,
     /// What was typed, without secrets.
     pub(crate) values: Values,
+    /// The fields of the secrets that were typed, now or before the form last came back.
+    #[serde(default)]
+    pub(crate) secrets: BTreeSet<String>,
 }
 
 impl Kept {
     /// What is worth keeping now.
-    pub(crate) fn of(machine: &Machine, subject: &Subject, user: &str, values: &Values) -> Self {
+    pub(crate) fn of(
+        machine: &Machine,
+        subject: &Subject,
+        user: &str,
+        values: &Values,
+        lost: &BTreeSet<String>,
+    ) -> Self {
         let open =
             |field: &str| field.strip_prefix("p.").is_none_or(|parameter| !subject.is_secret(parameter));
+        let typed = values.iter().filter(|(field, text)| !open(field) && !text.is_empty());
         Self {
             user: user.to_owned(),
             path: subject.path(),
@@ -34,6 +45,7 @@ impl Kept {
                 .filter(|(field, _)| open(field))
                 .map(|(f, v)| (f.clone(), v.clone()))
                 .collect(),
+            secrets: typed.map(|(field, _)| field).chain(lost).cloned().collect(),
         }
     }
 
@@ -67,8 +79,10 @@ mod tests {
     fn a_kept_form_comes_back_for_the_same_person_without_secrets() {
         let values = [("name", "one"), ("p.size", "small"), ("p.key", "hush")];
         let values: Values = values.map(|(field, text)| (field.into(), text.into())).into();
-        let kept = Kept::of(&Machine::open("id".into(), true, None), &subject(), "ann", &values);
+        let kept =
+            Kept::of(&Machine::open("id".into(), true, None), &subject(), "ann", &values, &BTreeSet::new());
         assert!(kept.sent && !kept.values.contains_key("p.key"));
+        assert_eq!(kept.secrets, ["p.key".to_owned()].into(), "what is to be typed again is known");
         let text = serde_json::to_string(&kept).unwrap();
         assert!(!text.contains("hush"));
         assert_eq!(Kept::read(&text, &subject(), "ann"), Some(kept));

@@ -6,7 +6,7 @@
 use super::reply::Reply;
 use domain::{
     backoff::{BROWSER, BROWSER_RETRY_WINDOW},
-    problem::{Problem, ProblemKind},
+    problem::{FieldError, Problem, ProblemKind},
 };
 use std::time::Duration;
 
@@ -160,6 +160,8 @@ pub struct Machine {
     said: Option<String>,
     /// The request that this form led to.
     request: Option<String>,
+    /// The question whether it is a duplicate, while its answer is under way.
+    answered: Option<Problem>,
 }
 
 impl Machine {
@@ -181,6 +183,7 @@ impl Machine {
             doubtful,
             said: None,
             request,
+            answered: None,
         }
     }
 
@@ -265,6 +268,7 @@ impl Machine {
                     return Vec::new();
                 };
                 self.confirmation = Some(Confirmation { of: earlier.id.to_string(), reason });
+                self.answered = Some(problem.clone());
                 self.begin(now)
             }
             Event::OnTop { now } => {
@@ -352,11 +356,18 @@ impl Machine {
 
     fn refuse(&mut self, problem: Problem) {
         let kind = ProblemKind::from_slug(problem.slug());
-        self.phase = match kind {
-            Some(ProblemKind::KeyReused | ProblemKind::KeyExpired) => Phase::Asked(Question::Reused(problem)),
-            Some(ProblemKind::SuspectedDuplicate) => Phase::Asked(Question::Duplicate(problem)),
-            Some(ProblemKind::PreconditionFailed) => Phase::Asked(Question::Conflict(problem)),
-            _ => Phase::Refused { problem, doubtful: false },
+        // Only the answer is refused, so the question stands.
+        let asked = self.answered.take().filter(|_| problem.errors.iter().any(is_about_the_reason));
+        self.phase = match (asked, kind) {
+            (Some(asked), _) => {
+                Phase::Asked(Question::Duplicate(Problem { errors: problem.errors, ..asked }))
+            }
+            (None, Some(ProblemKind::KeyReused | ProblemKind::KeyExpired)) => {
+                Phase::Asked(Question::Reused(problem))
+            }
+            (None, Some(ProblemKind::SuspectedDuplicate)) => Phase::Asked(Question::Duplicate(problem)),
+            (None, Some(ProblemKind::PreconditionFailed)) => Phase::Asked(Question::Conflict(problem)),
+            (None, _) => Phase::Refused { problem, doubtful: false },
         };
         // The portal looks the key up before it says these, so it is known what became of the earlier tries.
         self.doubtful &= !kind.is_some_and(comes_after_the_look_up);
@@ -376,6 +387,12 @@ impl Machine {
             _ => {}
         }
     }
+}
+
+/// Whether a fault is one of the reason for which another one is wanted.
+#[must_use]
+pub fn is_about_the_reason(error: &FieldError) -> bool {
+    error.pointer == "/confirm_duplicate/reason"
 }
 
 fn comes_after_the_look_up(kind: ProblemKind) -> bool {

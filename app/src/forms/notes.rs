@@ -1,15 +1,19 @@
 //! What the form says above its fields: a refusal, a doubt, a choice.
 
 use super::{
-    conflict::conflict,
+    conflict::{all_the_same, conflict},
     driver::{Driver, focus_field},
     fields::input_id,
-    machine::{Phase, Question},
+    machine::{Phase, Question, is_about_the_reason},
     outgoing::parameter_field,
+    subject::Deed,
 };
-use crate::components::{moment::When, state::State};
-use domain::problem::Problem;
+use crate::components::{moment::When, state::State, told::plainly};
+use domain::problem::{FieldError, Problem};
 use leptos::prelude::*;
+
+/// What is said of a secret that was typed and is not kept.
+pub(crate) const TYPE_AGAIN: &str = "Type it again: it was not kept.";
 
 /// What the form says above its fields.
 pub(crate) fn note(phase: &Phase, driver: Driver, scripted: RwSignal<bool>) -> AnyView {
@@ -54,29 +58,65 @@ fn sent_before(driver: Driver) -> AnyView {
         .into_any()
 }
 
+/// What is wrong with a field, for people. A form that is described there need not be spelled as schemas do.
+pub(crate) fn said(field: &str, error: &FieldError, driver: Driver) -> String {
+    let described = |parameter: &str| {
+        driver.opened.with_value(|opened| {
+            let property = opened.subject.schema().get("properties").and_then(|known| known.get(parameter));
+            property.is_some_and(|property| property.get("description").is_some())
+        })
+    };
+    let detail = plainly(&error.detail);
+    if detail.starts_with("must match the pattern ") && field.strip_prefix("p.").is_some_and(described) {
+        return "does not have the form described above".to_owned();
+    }
+    detail.to_owned()
+}
+
+/// The title of a field that leads to it.
+fn way_to(field: String, driver: Driver) -> impl IntoView {
+    let label = title(&field, driver);
+    view! {
+        <a
+            href=format!("#{}", input_id(&field)) rel="external"
+            on:click=move |event| {
+                event.prevent_default();
+                focus_field(&field);
+            }
+        >
+            {label}
+        </a>
+    }
+}
+
+/// What was typed and is not kept: each secret, until it is typed again.
+pub(crate) fn lost(driver: Driver) -> impl IntoView {
+    move || {
+        let lost = driver.lost.get();
+        (!lost.is_empty()).then(|| {
+            let secrets =
+                lost.into_iter().map(|field| view! { <li>{way_to(field, driver)} ": " {TYPE_AGAIN}</li> });
+            view! {
+                <section class="note caution" id="lost" aria-labelledby="lost-title">
+                    <h2 id="lost-title">"Secrets are not kept"</h2>
+                    <ul>{secrets.collect_view()}</ul>
+                </section>
+            }
+        })
+    }
+}
+
 fn refused(problem: &Problem, doubtful: bool, driver: Driver) -> AnyView {
     let errors = problem.errors.iter().map(|error| {
-        let detail = error.detail.clone();
+        let detail = plainly(&error.detail).to_owned();
         match driver.opened.with_value(|opened| opened.subject.field_of(&error.pointer)) {
             Some(field) => {
-                let label = title(&field, driver);
-                view! {
-                    <li>
-                        <a
-                            href=format!("#{}", input_id(&field)) rel="external"
-                            on:click=move |event| {
-                                event.prevent_default();
-                                focus_field(&field);
-                            }
-                        >
-                            {label}
-                        </a>
-                        ": " {detail}
-                    </li>
-                }
-                .into_any()
+                let detail = said(&field, error, driver).replace(" above", "");
+                view! { <li>{way_to(field, driver)} ": " {detail}</li> }.into_any()
             }
-            None => view! { <li>{error.pointer.clone()} ": " {detail}</li> }.into_any(),
+            None => {
+                view! { <li>{error.pointer.trim_start_matches('/').to_owned()} ": " {detail}</li> }.into_any()
+            }
         }
     });
     let errors = errors.collect_view();
@@ -167,6 +207,13 @@ fn reused(problem: &Problem, driver: Driver, scripted: RwSignal<bool>) -> AnyVie
 }
 
 fn duplicate(problem: &Problem, driver: Driver, scripted: RwSignal<bool>) -> AnyView {
+    let misfit: Vec<String> = problem
+        .errors
+        .iter()
+        .filter(|error| is_about_the_reason(error))
+        .map(|error| error.detail.clone())
+        .collect();
+    let wrong = (!misfit.is_empty()).then_some("true");
     let reason = RwSignal::new(String::new());
     let able = move || !reason.read().trim().is_empty() && driver.machine.read().is_ready();
     view! {
@@ -184,9 +231,12 @@ fn duplicate(problem: &Problem, driver: Driver, scripted: RwSignal<bool>) -> Any
             {earlier(problem)}
             <div class="field">
                 <label for="duplicate-reason">"Why another one is wanted"</label>
+                <p class="field-error" id="duplicate-reason-error">
+                    {(!misfit.is_empty()).then(|| format!("The reason {}.", misfit.join(" ")))}
+                </p>
                 <input
                     type="text" id="duplicate-reason" name="duplicate_reason" autocomplete="off" maxlength="500"
-                    bind:value=reason
+                    aria-describedby="duplicate-reason-error" aria-invalid=wrong bind:value=reason
                 />
             </div>
             {move || scripted.get().then(|| view! {
@@ -221,7 +271,9 @@ pub(crate) fn plain_answers(phase: &Phase, driver: Driver) -> Option<AnyView> {
             let versions = problem.versions.as_ref().filter(|versions| versions.one_life());
             versions.map(|versions| {
                 let now = versions.current.clone();
-                view! { <button type="submit" name="on_top_of" value=now>"Send it all the same"</button> }
+                let deletes = driver.opened.with_value(|opened| opened.subject.deed == Deed::Delete);
+                let text = driver.opened.with_value(|opened| all_the_same(&opened.subject.deed));
+                view! { <button type="submit" name="on_top_of" value=now class:danger=deletes>{text}</button> }
                     .into_any()
             })
         }

@@ -85,10 +85,15 @@ pub fn field_of(pointer: &str) -> Option<String> {
 #[must_use]
 pub fn is_secret(schema: &Value, parameter: &str) -> bool {
     let property = schema.get("properties").and_then(|properties| properties.get(parameter));
-    property.is_some_and(|property| {
-        domain::hidden::is_write_only(property)
-            || property.get("format").and_then(Value::as_str) == Some("password")
-    })
+    let looks = |property: &Value| property.get("format").and_then(Value::as_str) == Some("password");
+    is_write_only(schema, parameter) || property.is_some_and(looks)
+}
+
+/// Whether this schema marks the parameter as a secret, for which a mark stands wherever parameters are kept or shown.
+#[must_use]
+pub fn is_write_only(schema: &Value, parameter: &str) -> bool {
+    let property = schema.get("properties").and_then(|properties| properties.get(parameter));
+    property.is_some_and(domain::hidden::is_write_only)
 }
 
 #[cfg(test)]

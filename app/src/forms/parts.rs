@@ -140,7 +140,6 @@ fn Team(teams: Vec<domain::name::Name>, chosen: Option<String>) -> impl IntoView
             <p class="field">"For team " <strong>{only.to_string()}</strong></p>
         }
         .into_any(),
-        [] => view! { <p class="field-error">"You belong to no team that may request this. Ask an administrator."</p> }.into_any(),
         many => {
             let options = many.iter().map(|team| {
                 let team = team.to_string();

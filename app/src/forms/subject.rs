@@ -4,7 +4,9 @@
 use super::outgoing::{self, Values, parameter_field};
 use crate::address;
 use domain::{
-    form, merge,
+    form,
+    hidden::is_mark,
+    merge,
     name::Name,
     problem::{FieldError, Problem, ProblemKind},
     view::{ActionView, Object, OfferingView, ResourceView},
@@ -125,11 +127,20 @@ impl Subject {
         subject
     }
 
-    /// These parameters without the secret ones.
+    /// These parameters without the secret ones; of a secret at most the mark that stands for it, by which one can tell
+    /// whether it was changed.
     #[must_use]
     pub fn open(&self, parameters: &Object) -> Object {
-        let open = parameters.iter().filter(|(name, _)| !self.is_secret(name));
+        let mark = |name: &str, value: &Value| {
+            outgoing::is_write_only(&self.offering.parameters, name) && is_mark(value)
+        };
+        let open = parameters.iter().filter(|(name, value)| !self.is_secret(name) || mark(name, value));
         open.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// The parameters with which the form was opened, without secrets and what stands for them.
+    fn before(&self, values: &Values) -> Object {
+        base(values).into_iter().filter(|(name, _)| !self.is_secret(name)).collect()
     }
 
     /// The title of one of the form's own parameters.
@@ -180,7 +191,8 @@ impl Subject {
         let shown = self.open(&on.parameters);
         values.insert(BASE.to_owned(), Value::Object(shown.clone()).to_string());
         if self.deed == Deed::Update {
-            let ticked = shown.into_iter().filter(|(_, value)| *value != Value::Bool(false));
+            let open = shown.into_iter().filter(|(name, _)| !self.is_secret(name));
+            let ticked = open.filter(|(_, value)| *value != Value::Bool(false));
             values.extend(ticked.map(|(name, value)| (parameter_field(&name), form::shown(&value))));
         }
         values
@@ -199,7 +211,7 @@ impl Subject {
         let sent = |parameter: &str| values.get(&parameter_field(parameter)).cloned();
         match self.deed {
             Deed::Update => {
-                form::edited(self.schema(), &base(values), sent, |parameter| self.is_secret(parameter))
+                form::edited(self.schema(), &self.before(values), sent, |parameter| self.is_secret(parameter))
             }
             _ => form::typed(self.schema(), sent),
         }
@@ -212,7 +224,7 @@ impl Subject {
             Deed::Create => outgoing::body(&self.offering, values).map(Some).map_err(unfit),
             Deed::Act(_) => Ok(Some(self.parameters(values))),
             Deed::Update => {
-                let patch = merge::between(&base(values), &self.parameters(values));
+                let patch = merge::between(&self.before(values), &self.parameters(values));
                 if patch.is_empty() {
                     return Err(Problem { title: "Nothing is changed".to_owned(), ..unfit(Vec::new()) });
                 }
@@ -271,7 +283,7 @@ fn title(schema: &Value, parameter: &str) -> String {
     title.unwrap_or(parameter).to_owned()
 }
 
-/// The parameters with which the form was opened.
+/// The parameters with which the form was opened; in the place of secrets the marks that stand for them.
 #[must_use]
 pub fn base(values: &Values) -> Object {
     let kept = values.get(BASE).and_then(|text| domain::json::read(text.as_bytes()).ok());
@@ -357,6 +369,19 @@ mod tests {
         let mut unticked = subject.opened_with();
         unticked.remove("p.on");
         assert_eq!(json!(subject.body(&unticked).unwrap()), json!({"on": false}));
+    }
+
+    #[test]
+    fn what_stands_for_a_secret_is_known_to_the_form_and_never_sent() {
+        let mark = domain::hidden::mark(&[7; 32]);
+        let mut on = subject(Deed::Update).on.unwrap();
+        on.parameters.insert("key".into(), json!(mark));
+        let subject = Subject::on(offering(), on, Deed::Update);
+        let values = subject.opened_with();
+        assert_eq!(base(&values)["key"], json!(mark));
+        assert!(!values.contains_key("p.key"));
+        assert_eq!(json!(subject.body(&with(&subject, &[("p.count", "3")])).unwrap()), json!({"count": 3}));
+        assert_eq!(json!(subject.body(&with(&subject, &[("p.key", "new")])).unwrap()), json!({"key": "new"}));
     }
 
     #[test]

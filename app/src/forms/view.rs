@@ -4,14 +4,14 @@ use super::{
     driver::{Driver, Opened},
     fields::{Around, Misfits, parameter},
     machine::{Machine, Phase},
-    notes::{note, plain_answers},
+    notes::{TYPE_AGAIN, lost, note, plain_answers, said},
     parts::{Confirm, Extras, Fixed, Whose},
     subject::{BASE, CONFIRM, Deed, ETAG, Subject},
 };
-use crate::rpc::form::Opening;
+use crate::{components::told::Why, rpc::form::Opening};
 use domain::{
     form::{Field, shown},
-    problem::ProblemKind,
+    problem::{Problem, ProblemKind},
 };
 use leptos::prelude::*;
 
@@ -25,6 +25,9 @@ pub fn RequestForm(
     team: Option<String>,
 ) -> impl IntoView {
     let Opening { subject, teams, limits, user, fresh_id, state } = opening;
+    if teams.is_empty() {
+        return view! { <Looking subject problem=state.problem/> }.into_any();
+    }
     let fresh = state.values.is_empty();
     let brought_back = state.problem.is_some() || !fresh;
     let mut machine = Machine::open(state.request_id.clone(), false, None);
@@ -33,7 +36,7 @@ pub fn RequestForm(
     }
     let values = if fresh { subject.opened_with() } else { state.values };
     let opened = Opened { subject: subject.clone(), user: user.clone(), fresh_id, brought_back };
-    let driver = Driver::new(opened, machine, values.clone());
+    let driver = Driver::new(opened, machine, values.clone(), state.lost);
     let scripted = RwSignal::new(false);
     Effect::new(move |_| {
         scripted.set(true);
@@ -42,7 +45,17 @@ pub fn RequestForm(
 
     let machine = driver.machine;
     let phase = Memo::new(move |_| machine.read().phase().clone());
-    let misfits = Signal::derive(move || phase.with(|phase| misfits(phase, driver)));
+    let misfits = Signal::derive(move || {
+        let mut misfits = phase.with(|phase| misfits(phase, driver));
+        for field in driver.lost.get() {
+            let message: &mut String = misfits.entry(field).or_default();
+            if !message.is_empty() {
+                message.push(' ');
+            }
+            message.push_str(TYPE_AGAIN);
+        }
+        misfits
+    });
     let defaults = subject.deed != Deed::Update;
     let around = Around { values: values.clone(), misfits, fresh: fresh && defaults, defaults };
     let fields = domain::form::fields(subject.schema());
@@ -95,6 +108,7 @@ pub fn RequestForm(
             {state.notice.map(|notice| view! { <p class="note">{notice}</p> })}
             <div id="form-summary" tabindex="-1" node_ref=driver.summary>
                 {move || phase.with(|phase| note(phase, driver, scripted))}
+                {lost(driver)}
             </div>
             {before}
             {inputs}
@@ -112,6 +126,22 @@ pub fn RequestForm(
                 "Send it as often as you like: this form carries one request ID, so it makes one request at most."
             </p>
         </form>
+    }
+    .into_any()
+}
+
+/// What stands in the place of the form for who may only look.
+#[component]
+fn Looking(subject: Subject, problem: Option<Problem>) -> impl IntoView {
+    let what = match &subject.on {
+        None => "You belong to no team that may request this. Ask an administrator.".to_owned(),
+        Some(on) => {
+            format!("You may look at what team {} has, and not change it. Members of the team may.", on.team)
+        }
+    };
+    view! {
+        {problem.map(|problem| view! { <Why problem/> })}
+        <p class="note" id="only-looking">{what}</p>
     }
 }
 
@@ -148,11 +178,12 @@ fn misfits(phase: &Phase, driver: Driver) -> Misfits {
     let mut misfits = Misfits::new();
     for error in &problem.errors {
         if let Some(field) = driver.opened.with_value(|opened| opened.subject.field_of(&error.pointer)) {
+            let field_named = field.clone();
             let message: &mut String = misfits.entry(field).or_default();
             if !message.is_empty() {
                 message.push(' ');
             }
-            message.push_str(&error.detail);
+            message.push_str(&said(&field_named, error, driver));
         }
     }
     let about_the_name = [ProblemKind::NameTaken, ProblemKind::DeletionInProgress];

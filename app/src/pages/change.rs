@@ -2,12 +2,15 @@
 
 use super::load;
 use crate::{
-    components::moment::When,
+    components::{
+        made_of::Parts,
+        moment::{Ends, When, urgency},
+    },
     forms::{
         RequestForm,
         subject::{Deed, Standing},
     },
-    rpc::form::{Opened, Wish, open_change},
+    rpc::form::{About, Opened, Wish, open_change},
 };
 use domain::view::RequestSummary;
 use leptos::prelude::*;
@@ -42,8 +45,8 @@ fn opened(wish: fn(Option<String>) -> Wish) -> impl IntoView {
     let opening =
         Resource::new_blocking(asked, |(team, kind, name, wish)| open_change(team, kind, name, wish));
     load(opening, move |opened| {
-        let opening = match opened {
-            Opened::Form(opening) => *opening,
+        let About { opening, parts, end } = match opened {
+            Opened::Form(about) => *about,
             Opened::Deleted(request) => {
                 let (team, name) = params.with_untracked(|params| {
                     let part = |name: &str| params.get(name).unwrap_or_default();
@@ -77,6 +80,13 @@ fn opened(wish: fn(Option<String>) -> Wish) -> impl IntoView {
             <h1>{heading}</h1>
             <p class="quiet">{what}</p>
             <p class="lead">{lead}</p>
+            {(!parts.is_empty()).then(|| view! {
+                <section class="note caution" aria-labelledby="with-it">
+                    <h2 id="with-it">"This deletes with it"</h2>
+                    <Parts parts/>
+                </section>
+            })}
+            {end.map(|(at, end)| view! { <p id="expiry" class=urgency(end.near)>"As it stands, it " <Ends at/> "."</p> })}
             {unable.then(|| view! {
                 <p class="note caution">"What made this resource is not available at present. Administrators see why in the catalog."</p>
             })}
@@ -86,9 +96,16 @@ fn opened(wish: fn(Option<String>) -> Wish) -> impl IntoView {
     })
 }
 
-/// What became of what the form was about.
+/// What became of what the page was about.
 #[component]
-fn Deleted(team: String, name: String, request: RequestSummary) -> impl IntoView {
+pub(super) fn Deleted(
+    /// Its team.
+    team: String,
+    /// Its name.
+    name: String,
+    /// The request that deleted it.
+    request: RequestSummary,
+) -> impl IntoView {
     #[cfg(feature = "ssr")]
     if let Some(response) = use_context::<leptos_axum::ResponseOptions>() {
         response.set_status(leptos::server_fn::axum_export::http::StatusCode::NOT_FOUND);

@@ -9,7 +9,7 @@ use crate::{
         chart::{Column, Columns},
         moment::reader_zone,
     },
-    rpc::duplicates::{DuplicatesPage, Time, duplicates},
+    rpc::duplicates::{Counts, DuplicatesPage, Misread, Time, duplicates},
 };
 use domain::duplicates::{DuplicatesView, Rule, Source};
 use leptos::prelude::*;
@@ -52,7 +52,19 @@ pub fn Duplicates() -> impl IntoView {
         }
     };
     let page = Resource::new_blocking(time, duplicates);
-    load_again(page, |page| view! { <Shown page/> })
+    load_again(page, move |page| match page {
+        Counts::Counted(page) => view! { <Shown page=*page/> }.into_any(),
+        Counts::Not(misread) => {
+            let Time { from, to, zone, .. } = untrack(time);
+            let days = (from.unwrap_or_default(), to.unwrap_or_default());
+            view! {
+                <Title text="Duplicates"/>
+                <h1>"Duplicates"</h1>
+                <Ranges range="days".to_owned() days zone=zone.unwrap_or_default() misread=Some(misread)/>
+            }
+            .into_any()
+        }
+    })
 }
 
 #[component]
@@ -141,7 +153,21 @@ fn describe(says: &str, counts: &DuplicatesView, names: &[(String, String)]) -> 
 }
 
 #[component]
-fn Ranges(range: String, days: (String, String), zone: String) -> impl IntoView {
+fn Ranges(
+    range: String,
+    days: (String, String),
+    zone: String,
+    #[prop(default = None)] misread: Option<Misread>,
+) -> impl IntoView {
+    let wrong = move |field: &str| {
+        misread.as_ref().filter(|wrong| wrong.field == field).map(|wrong| wrong.why.clone())
+    };
+    let said = |wrong: Option<String>| {
+        wrong.map(|wrong| view! { <p class="field-error" role="alert" id="misread">{wrong}</p> })
+    };
+    let [from_wrong, to_wrong, zone_wrong] = ["from", "to", "zone"].map(wrong);
+    let invalid = |wrong: &Option<String>| wrong.is_some().then_some("true");
+    let tied = |wrong: &Option<String>| wrong.is_some().then_some("misread");
     let asked = use_query_map().with_untracked(|query| query.get("zone")).unwrap_or_default();
     let link = |word: &'static str, text: &'static str| {
         let address = if asked.is_empty() {
@@ -167,15 +193,18 @@ fn Ranges(range: String, days: (String, String), zone: String) -> impl IntoView 
                 <input type="hidden" name="range" value="days"/>
                 <div class="field">
                     <label for="from">"From"</label>
-                    <input type="date" id="from" name="from" value=days.0/>
+                    <input type="date" id="from" name="from" value=days.0 aria-invalid=invalid(&from_wrong) aria-describedby=tied(&from_wrong)/>
+                    {said(from_wrong)}
                 </div>
                 <div class="field">
                     <label for="to">"To, with that day"</label>
-                    <input type="date" id="to" name="to" value=days.1/>
+                    <input type="date" id="to" name="to" value=days.1 aria-invalid=invalid(&to_wrong) aria-describedby=tied(&to_wrong)/>
+                    {said(to_wrong)}
                 </div>
                 <div class="field">
                     <label for="zone-name">"Time zone"</label>
-                    <input type="text" id="zone-name" name="zone" value=zone autocomplete="off"/>
+                    <input type="text" id="zone-name" name="zone" value=zone autocomplete="off" aria-invalid=invalid(&zone_wrong) aria-describedby=tied(&zone_wrong)/>
+                    {said(zone_wrong)}
                 </div>
                 <button type="submit">"Show"</button>
             </form>

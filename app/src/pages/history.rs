@@ -63,7 +63,11 @@ fn OneRow(row: Row) -> impl IntoView {
     view! {
         <tbody class="with-more">
             <tr>
-                <th scope="row"><a href=format!("/requests/{}", request.id)>{request.name.to_string()}</a></th>
+                <th scope="row">
+                    <a href=format!("/requests/{}", request.id)>{request.name.to_string()}</a>
+                    <br/>
+                    <span class="quiet">{request.action}</span>
+                </th>
                 <td><State state=request.state/></td>
                 <td>{request.offering.to_string()}</td>
                 <td>{request.team.to_string()}</td>

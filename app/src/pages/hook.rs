@@ -9,7 +9,7 @@ use crate::{
     components::{
         listing::{Pager, Table},
         moment::{Scripted, When},
-        posted::{ShownOnce, Step},
+        posted::{Removal, ShownOnce, Step},
         told::Said,
     },
     rpc::hooks::{HookPage, hook},
@@ -140,7 +140,7 @@ fn told(outcome: DeliveryOutcome) -> &'static str {
         DeliveryOutcome::Replayed => "a repeat: got the first answer",
         DeliveryOutcome::Ignored => "does not count",
         DeliveryOutcome::Mismatched => "same identity, another payload: refused",
-        DeliveryOutcome::Refused => "refused: nothing changed, not seen",
+        DeliveryOutcome::Refused => "nothing changed; it may be sent again",
     }
 }
 
@@ -214,9 +214,9 @@ fn Secrets(hook: HookView, path: String, keys: [String; 3]) -> impl IntoView {
             .into_any(),
         }}
         <h2>"Remove"</h2>
-        <p class="quiet">"Its events are refused from then on. What they made stays."</p>
-        <div class="actions">
-            <Step action=format!("{path}/remove") key=remove text="Remove this hook" danger=true/>
-        </div>
+        <Removal
+            action=format!("{path}/remove") key=remove text="Remove this hook"
+            means="Its events are refused from then on; what they made stays. It cannot be taken back."
+        />
     }
 }

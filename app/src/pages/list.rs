@@ -11,6 +11,7 @@ use crate::{
         told::Said,
         views::Views,
     },
+    context::ViewNamed,
     filter::Filter,
     rpc::lists::{ListPage, Row, list, said},
 };
@@ -50,16 +51,51 @@ pub fn List(
     let flash = Resource::new_blocking(|| (), |()| said());
     load_again(page, move |page| {
         let query = search.get_untracked();
+        let shown = query.clone();
         #[cfg(feature = "ssr")]
         tidy(&path.get_untracked(), &query);
         view! {
             {(kind.head)(team.clone())}
             <Suspense>
-                {move || Suspend::new(async move { flash.await.ok().map(|flash| view! { <Said flash/> }) })}
+                {move || {
+                    let (path, filter) = (path.get_untracked(), Filter::read(&query).unwrap_or_default().query());
+                    Suspend::new(async move {
+                        flash.await.ok().map(|mut flash| {
+                            let taken = flash.replace.take();
+                            view! {
+                                <Said flash/>
+                                {taken.map(|view| view! { <NameTaken view path filter/> })}
+                            }
+                        })
+                    })
+                }}
             </Suspense>
-            <Shown kind page query path=path.get_untracked() team=team.clone()/>
+            <Shown kind page query=shown path=path.get_untracked() team=team.clone()/>
         }
     })
+}
+
+/// The choice where a view has the name of another one.
+#[component]
+fn NameTaken(view: ViewNamed, path: String, filter: String) -> impl IntoView {
+    let ViewNamed { name, shared } = view;
+    let what = if shared { "shown to the team" } else { "for yourself only" };
+    view! {
+        <section class="note caution" id="name-taken" aria-labelledby="name-taken-title">
+            <h2 id="name-taken-title">"You have a view of this name"</h2>
+            <p>
+                "Nothing was saved. “" {name.clone()} "” can be replaced by what is shown here, " {what}
+                "; or save this under another name below."
+            </p>
+            <form method="post" action="/views">
+                <input type="hidden" name="page" value=path/>
+                <input type="hidden" name="filter" value=filter/>
+                <input type="hidden" name="name" value=name/>
+                {shared.then(|| view! { <input type="hidden" name="shared" value="yes"/> })}
+                <button type="submit" name="replace" value="yes">"Replace it"</button>
+            </form>
+        </section>
+    }
 }
 
 /// Leads from the address that a form made to the one that says the same without its empty fields.

@@ -6,7 +6,7 @@ use super::load;
 use crate::{
     components::{
         listing::Table,
-        posted::{Part, Typed, wrong},
+        posted::{Part, Typed, spot, wrong},
         told::Said,
     },
     context::FormState,
@@ -59,7 +59,7 @@ pub fn Notifications() -> impl IntoView {
                 }
                 .into_any()
             }}
-            <h2>"Tell somebody else"</h2>
+            <h2>{if empty { "Tell somebody" } else { "Tell somebody else" }}</h2>
             <Told form=page.form action=format!("/teams/{team}/notifications") button="Tell them"/>
         }
     })
@@ -102,17 +102,19 @@ fn Told(mut form: FormState, action: String, button: &'static str) -> impl IntoV
         let name = field_of(event);
         let checked = values.contains_key(&name);
         view! {
-            <label class="check">
+            <label class="tick">
                 <input type="checkbox" name=name value="on" checked=checked/>
-                " " {event.subject()} " " {event.title()}
+                {event.subject()} " " {event.title()}
             </label>
         }
     });
     let choices = choices.collect_view();
+    let spots = [("label", "Who is told"), ("url", "Address"), ("events", "When")]
+        .map(|(name, title)| spot("told", name, format!("/{name}"), title.to_owned()));
     let value = move |name: &str| values.get(name).cloned().unwrap_or_default();
     let wrong = move |pointer: &str| wrong(problem.as_ref(), pointer);
     view! {
-        <Typed state=form page=action>
+        <Typed state=form page=action spots=spots.into()>
             <Part
                 name="label" of="told" title="Who is told" value=value("label") wrong=wrong("/label") longest=100u32
                 required=true
@@ -123,7 +125,7 @@ fn Told(mut form: FormState, action: String, button: &'static str) -> impl IntoV
                       allows can be named."
                 value=value("url") wrong=wrong("/url")
             />
-            <fieldset class="field" aria-describedby="told-events-error">
+            <fieldset class="field" id="told-events" tabindex="-1" aria-describedby="told-events-error">
                 <legend>"When"</legend>
                 <p class="field-error" id="told-events-error">{wrong("/events")}</p>
                 {choices}

@@ -59,7 +59,7 @@ fn Shown(page: Page<OrphanView>, older: bool) -> impl IntoView {
             view! { <p class="note">"Nothing was reported too late."</p> }.into_any()
         } else {
             view! {
-                <Table name="Orphans" columns=&["Name", "Offering", "Team", "The request is", "It ended", "Reported as done", "By"]>{rows}</Table>
+                <Table name="Orphans" columns=&["Name", "The request is", "Reported as done", "It ended", "Offering", "Team"]>{rows}</Table>
                 <Pager total=page.total at_least what="orphans" path="/orphans".to_owned() older next=page.next/>
             }
             .into_any()
@@ -77,13 +77,16 @@ fn Row(orphan: OrphanView) -> impl IntoView {
     };
     view! {
         <tr>
-            <th scope="row"><a href=format!("/requests/{}", request.id)>{request.name.to_string()}</a></th>
+            <th scope="row">
+                <a href=format!("/requests/{}", request.id)>{request.name.to_string()}</a>
+                <br/>
+                <span class="quiet">"attempt " {attempt} ", callback " <code class="key">{callback.to_string()}</code></span>
+            </th>
+            <td><State state=request.state/></td>
+            <td><When at/></td>
+            <td>{ended}</td>
             <td>{request.offering.to_string()}</td>
             <td>{request.team.to_string()}</td>
-            <td><State state=request.state/></td>
-            <td>{ended}</td>
-            <td><When at/></td>
-            <td>"attempt " {attempt} ", callback " <code>{callback.to_string()}</code></td>
         </tr>
     }
 }

@@ -16,17 +16,19 @@ use crate::{
         told::Said,
         values::Members,
     },
-    rpc::requests::{RequestPage, see_request},
+    rpc::requests::{RequestPage, Since, see_request},
 };
 use approval::Approval;
 use chain::Chain;
 use domain::{
     action::Kind,
+    callback::Heard,
     correlation::CORRELATION_LABEL,
     name::Name,
     search::{encoded, label},
     state::RequestState,
-    view::RequestView,
+    time::Moment,
+    view::{EventEntry, EventView, RequestView},
 };
 use history::History;
 use leptos::prelude::*;
@@ -45,8 +47,15 @@ pub fn Request() -> impl IntoView {
 /// The request as it stands now, kept up to date while it is under way.
 #[component]
 fn Live(page: RequestPage) -> impl IntoView {
-    let name = page.request.name.to_string();
     let action = page.request.action.clone();
+    let kind = Kind::of(&action);
+    let heading = format!("{}: {}", wish(&action), page.request.name);
+    let way = if page.own {
+        view! { <a href="/requests">"My requests"</a> }.into_any()
+    } else {
+        let team = page.request.team.to_string();
+        view! { <a href=format!("/teams/{team}/requests")>"Requests of team " {team.clone()}</a> }.into_any()
+    };
     let flash = page.flash.clone();
     let page = RwSignal::new(page);
     live::follow(page);
@@ -54,13 +63,13 @@ fn Live(page: RequestPage) -> impl IntoView {
     let state = Memo::new(move |_| request.read().state);
     let submissions = Memo::new(move |_| page.read().submissions.clone());
     view! {
-        <Title text=format!("Request {name}")/>
-        <nav class="crumbs" aria-label="Where this is"><a href="/requests">"My requests"</a></nav>
-        <h1>"Request: " {name}</h1>
+        <Title text=heading.clone()/>
+        <nav class="crumbs" aria-label="Where this is">{way}</nav>
+        <h1>{heading}</h1>
         <Repeated action=action/>
         <Said flash/>
         <div class="standing" role="status">
-            <p>{move || view! { <State state=state.get()/> }} " " {move || meaning(state.get())}</p>
+            <p>{move || view! { <State state=state.get()/> }} " " {move || meaning(state.get(), kind)}</p>
             {move || request.read().reason.clone().map(|reason| view! { <p>{reason}</p> })}
         </div>
         {move || (!state.get().is_final()).then(|| view! {
@@ -69,9 +78,13 @@ fn Live(page: RequestPage) -> impl IntoView {
             </noscript>
         })}
         <Approval page/>
+        <Orphaned page/>
         <NextSteps page/>
         <h2>"What came of it"</h2>
-        {move || view! { <Outcome request=request.get() reveal=page.read_untracked().next.reveal/> }}
+        {move || {
+            let (reveal, since) = page.with_untracked(|page| (page.next.reveal, page.since.clone()));
+            view! { <Outcome request=request.get() reveal since/> }
+        }}
         <h2>"What was asked for"</h2>
         {move || view! { <Facts request=request.get()/> }}
         <Chain page/>
@@ -83,6 +96,50 @@ fn Live(page: RequestPage) -> impl IntoView {
         </p>
         <p class="quiet">{move || tally(&submissions.read())} "."</p>
         {move || view! { <Submissions submissions=submissions.get()/> }}
+    }
+}
+
+/// What a request with this action asks for, as a heading says it.
+fn wish(action: &str) -> String {
+    match Kind::of(action) {
+        Kind::Create => "Request".to_owned(),
+        Kind::Update => "Change".to_owned(),
+        Kind::Delete => "Delete".to_owned(),
+        Kind::Action => {
+            let words = action.replace('-', " ");
+            let mut chars = words.chars();
+            let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+            first + chars.as_str()
+        }
+    }
+}
+
+/// When a service last reported success after the request had come to another end.
+fn orphaned(page: &RequestPage) -> Option<Moment> {
+    let state = page.request.state;
+    let ended_otherwise = state.is_final() && state != RequestState::Succeeded;
+    let late = |event: &&EventView| match &event.entry {
+        EventEntry::Step { step, detail } => {
+            step == "callback" && detail.rsplit(": ").next() == Some(Heard::Orphaned.as_str())
+        }
+        _ => false,
+    };
+    page.events.iter().rev().find(late).filter(|_| ended_otherwise).map(|event| event.at)
+}
+
+/// Warns of what may stand although the request ended without it.
+#[component]
+fn Orphaned(page: RwSignal<RequestPage>) -> impl IntoView {
+    let at = Memo::new(move |_| page.with(orphaned));
+    move || {
+        at.get().map(|at| {
+            view! {
+                <p class="note caution" id="orphaned">
+                    "A service reported this as done after it had ended, at " <When at/>
+                    ". Something may stand there; administrators see it under Orphans."
+                </p>
+            }
+        })
     }
 }
 
@@ -111,14 +168,15 @@ fn Repeated(action: String) -> impl IntoView {
 }
 
 #[component]
-fn Outcome(request: RequestView, reveal: bool) -> impl IntoView {
+fn Outcome(request: RequestView, reveal: bool, since: Since) -> impl IntoView {
     let succeeded = request.state == RequestState::Succeeded;
     let (team, kind, name) =
         (request.team.to_string(), request.resource_type.to_string(), request.name.to_string());
     let resource = format!("/teams/{team}/resources/{kind}/{name}");
     let is_there = succeeded && Kind::of(&request.action) != Kind::Delete;
+    let stands = since == Since::Stands;
     let nothing = request.outputs.is_empty() && (request.secret_outputs.is_empty() || !succeeded);
-    let secrets = request.secret_outputs.into_iter().filter(|_| succeeded).map(|output| {
+    let secrets = request.secret_outputs.into_iter().filter(|_| succeeded && stands).map(|output| {
         view! { <Secret team=team.clone() kind=kind.clone() resource=name.clone() output may=reveal/> }
     });
     let secrets = secrets.collect_view();
@@ -130,7 +188,16 @@ fn Outcome(request: RequestView, reveal: bool) -> impl IntoView {
         })}
         <Members members=request.outputs/>
         <dl class="facts">{secrets}</dl>
-        {is_there.then(|| view! { <p><a href=resource>"Open the resource"</a></p> })}
+        {match since {
+            Since::Stands => is_there.then(|| view! { <p><a href=resource>"Open the resource"</a></p> }).into_any(),
+            Since::Deleted(request) => {
+                view! { <p id="since">"It was " <a href=format!("/requests/{}", request.id)>"deleted since"</a> "."</p> }.into_any()
+            }
+            Since::Followed => view! {
+                <p id="since">"It was deleted since; " <a href=resource>"another one"</a> " has its name by now."</p>
+            }
+            .into_any(),
+        }}
     }
 }
 
@@ -147,9 +214,12 @@ fn Facts(request: RequestView) -> impl IntoView {
     });
     let labels = labels.collect_view();
     // Of an update all parameters would hide the few that were asked to change.
-    let asked = request.patch.unwrap_or(request.parameters);
+    let asked = match request.patch {
+        Some(patch) => view! { <Members members=patch patch=true/> }.into_any(),
+        None => view! { <Members members=request.parameters/> }.into_any(),
+    };
     view! {
-        <Members members=asked/>
+        {asked}
         <dl class="facts">
             <div>
                 <dt>"Offering"</dt>
@@ -196,5 +266,19 @@ fn Facts(request: RequestView) -> impl IntoView {
                 <dd><ul class="plain-list">{labels}</ul></dd>
             </div>
         </dl>
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wish;
+
+    #[test]
+    fn a_heading_says_what_was_asked_for() {
+        for (action, says) in
+            [("create", "Request"), ("update", "Change"), ("delete", "Delete"), ("add-disks", "Add disks")]
+        {
+            assert_eq!(wish(action), says);
+        }
     }
 }

@@ -1,16 +1,18 @@
 //! `/teams/{team}/resources/{type}/{name}`: what a resource is, what is under way with it, and what can be done with it.
 
-use super::load;
+use super::{change::Deleted, load};
 use crate::{
     components::{
-        moment::{Ends, When},
+        made_of::Parts,
+        moment::{Ends, When, urgency},
         secret::Secret,
         state::State,
         values::Members,
     },
-    rpc::team::{ResourcePage, see_resource},
+    rpc::team::{Found, ResourcePage, see_resource, undecided_of},
 };
 use domain::{
+    action::Kind,
     form::shown,
     view::{Object, OfferingView, RequestSummary},
 };
@@ -29,22 +31,35 @@ pub fn ResourceIs() -> impl IntoView {
         (part("team"), part("type"), part("name"))
     };
     let page = Resource::new_blocking(asked, |(team, kind, name)| see_resource(team, kind, name));
-    load(page, |page| view! { <Shown page/> })
+    load(page, move |found| match found {
+        Found::There(page) => view! { <Shown page=*page/> }.into_any(),
+        Found::Deleted(request) => {
+            let (team, _, name) = untrack(asked);
+            view! { <Deleted team name request/> }.into_any()
+        }
+    })
 }
 
 #[component]
 fn Shown(page: ResourcePage) -> impl IntoView {
-    let ResourcePage { detail, offering, change, reveal } = page;
+    let ResourcePage { detail, offering, change, reveal, parts, end } = page;
     let resource = detail.resource;
     let (team, kind, name) =
         (resource.team.to_string(), resource.resource_type.to_string(), resource.name.to_string());
     let path = format!("/teams/{team}/resources/{kind}/{name}");
-    let standing = match resource.state.as_str() {
-        "creating" => "It is being made.",
-        "deleting" => "It is being deleted.",
-        _ if !detail.pending.is_empty() => "It is there, and a change is under way.",
-        _ => "It is there.",
+    let standing = match (undecided_of(&detail.pending), resource.state.as_str()) {
+        (Some(request), _) => view! { <Undecided request/> }.into_any(),
+        (None, "creating") => "It is being made.".into_any(),
+        (None, "deleting") => "It is being deleted.".into_any(),
+        (None, _) if !detail.pending.is_empty() => "It is there, and a change is under way.".into_any(),
+        (None, _) => "It is there.".into_any(),
     };
+    let urgent = end.as_ref().map(|end| urgency(end.near)).unwrap_or_default();
+    let put_off = end.filter(|_| change).map(|end| end.actions).unwrap_or_default();
+    let put_off = put_off.into_iter().map(|action| {
+        view! { " " <a href=format!("{path}/actions/{}", action.id)>{action.title}</a> "." }
+    });
+    let put_off = put_off.collect_view();
     let secrets = resource.secret_outputs.into_iter().map(|output| {
         view! { <Secret team=team.clone() kind=kind.clone() resource=name.clone() output may=reveal/> }
     });
@@ -64,8 +79,8 @@ fn Shown(page: ResourcePage) -> impl IntoView {
         </p>
         <div class="standing"><p>{standing}</p></div>
         {resource.expires_at.map(|at| view! {
-            <p id="expiry">
-                "It " <Ends at/> ". "
+            <p id="expiry" class=urgent>
+                "It " <Ends at/> "." {put_off} " "
                 <span class="quiet">"The portal tells of that beforehand, where somebody wants to be told; it removes nothing by itself."</span>
             </p>
         })}
@@ -74,10 +89,27 @@ fn Shown(page: ResourcePage) -> impl IntoView {
         {applied}
         <h2>"What it is meant to be"</h2>
         <Members members=resource.parameters/>
+        {(!parts.is_empty()).then(|| view! { <h2>"Made of"</h2> <Parts parts/> })}
         <h2>"Outputs"</h2>
         <Members members=resource.outputs/>
         <dl class="facts">{secrets}</dl>
         <Summaries title="What was asked of it" requests=detail.requests/>
+    }
+}
+
+/// Says of which request nobody can tell what became of it.
+#[component]
+pub(super) fn Undecided(
+    /// The request.
+    request: RequestSummary,
+) -> impl IntoView {
+    let what = match Kind::of(&request.action) {
+        Kind::Create => "made",
+        Kind::Delete => "deleted",
+        Kind::Update | Kind::Action => "changed",
+    };
+    view! {
+        "Nobody can tell whether it was " {what} ". " <a href=format!("/requests/{}", request.id)>"Somebody has to decide"</a> "."
     }
 }
 

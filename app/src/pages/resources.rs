@@ -1,16 +1,16 @@
 //! `/teams/{team}/resources`: what a team has.
 
-use super::{cursor, load};
+use super::{cursor, load, resource::Undecided};
 use crate::{
     components::{
         listing::{OfTeam, Pager},
-        moment::{Ends, When},
+        moment::{Ends, When, urgency},
         secret::Secret,
         values::Members,
     },
-    rpc::team::resources,
+    rpc::team::{self, resources},
 };
-use domain::view::ResourceView;
+use domain::expiry::Nearness;
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_params_map;
@@ -33,7 +33,7 @@ pub fn Resources() -> impl IntoView {
         let empty = page.results.is_empty();
         let at_least = page.total_is.is_some();
         let path = format!("/teams/{team}/resources");
-        let cards = page.results.into_iter().map(|resource| view! { <Card resource reveal/> }).collect_view();
+        let cards = page.results.into_iter().map(|card| view! { <Card card reveal/> }).collect_view();
         view! {
             <Title text=format!("Resources of team {team}")/>
             <h1>"Resources of team " {team.clone()}</h1>
@@ -56,7 +56,8 @@ pub fn Resources() -> impl IntoView {
 }
 
 #[component]
-fn Card(resource: ResourceView, reveal: bool) -> impl IntoView {
+fn Card(card: team::Card, reveal: bool) -> impl IntoView {
+    let team::Card { resource, near, undecided } = card;
     let (team, kind, name) =
         (resource.team.to_string(), resource.resource_type.to_string(), resource.name.to_string());
     let secrets = resource.secret_outputs.into_iter().map(|output| {
@@ -64,21 +65,25 @@ fn Card(resource: ResourceView, reveal: bool) -> impl IntoView {
     });
     let secrets = secrets.collect_view();
     let page = format!("/teams/{team}/resources/{kind}/{name}");
-    let what = match resource.state.as_str() {
-        "creating" => Some("It is being made."),
-        "deleting" => Some("It is being deleted."),
-        _ => None,
+    let what = match (undecided, resource.state.as_str()) {
+        (Some(request), _) => Some(view! { <p class="note caution"><Undecided request/></p> }.into_any()),
+        (None, "creating") => Some(view! { <p class="note">"It is being made."</p> }.into_any()),
+        (None, "deleting") => Some(view! { <p class="note">"It is being deleted."</p> }.into_any()),
+        (None, _) => None,
     };
+    let urgent = near.filter(|near| *near != Nearness::Far).map(urgency);
+    let end = resource.expires_at;
     let some_outputs = !resource.outputs.is_empty();
     view! {
         <li class="card" id=format!("{}-{}", kind, name)>
             <h2><a href=page>{name.clone()}</a></h2>
             <p class="quiet">
                 {kind.clone()} ", version " {resource.version} ", since " <When at=resource.created_at/> ". "
-                {resource.expires_at.map(|at| view! { "It " <Ends at/> ". " })}
+                {end.filter(|_| urgent.is_none()).map(|at| view! { "It " <Ends at/> ". " })}
                 <a href=format!("/requests/{}", resource.created_by.id)>"The request that made it"</a>
             </p>
-            {what.map(|what| view! { <p class="note">{what}</p> })}
+            {what}
+            {end.zip(urgent).map(|(at, class)| view! { <p class=class>"It " <Ends at/> "."</p> })}
             {some_outputs.then(|| view! { <Members members=resource.outputs/> })}
             <dl class="facts">{secrets}</dl>
             <details>

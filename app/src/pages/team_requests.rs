@@ -19,7 +19,7 @@ pub fn TeamRequests() -> impl IntoView {
         },
         rows: |rows| {
             let requests = rows.into_iter().map(|row| row.request).collect();
-            view! { <Requests requests/> }.into_any()
+            view! { <Requests requests of_team=true/> }.into_any()
         },
     };
     move || {

@@ -18,6 +18,39 @@ pub struct Time {
     pub zone: Option<String>,
 }
 
+/// What an address or a form says that cannot be done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Misread {
+    /// The field.
+    pub field: String,
+    /// Why.
+    pub why: String,
+}
+
+/// A query that is not understood, to be told at its field; anything else takes the place of the page.
+#[cfg(feature = "ssr")]
+fn misread(error: portal::Error) -> Answer<Misread> {
+    use domain::problem::ProblemKind;
+
+    let told = error.detail.clone();
+    let is_query = error.kind == ProblemKind::InvalidQuery;
+    // The answer has its status in either case.
+    let refusal = super::asked::refusal(error);
+    match told.split_once(": ") {
+        Some((field, why)) if is_query => Ok(Misread { field: field.to_owned(), why: why.to_owned() }),
+        _ => Err(refusal),
+    }
+}
+
+/// What the page of duplicates shows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Counts {
+    /// The counts.
+    Counted(Box<DuplicatesPage>),
+    /// Why there are none.
+    Not(Misread),
+}
+
 /// Duplicates, with the names of their periods.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DuplicatesPage {
@@ -38,8 +71,28 @@ pub struct DuplicatesPage {
 pub async fn duplicates(
     /// In which time.
     time: Time,
-) -> Answer<DuplicatesPage> {
+) -> Answer<Counts> {
     use super::asked;
+    use domain::problem::ProblemKind;
+    use portal::Error;
+
+    let (asking, caller) = asked::caller()?;
+    if !caller.is_admin() {
+        let refused = Error::new(ProblemKind::Forbidden, "The history of all teams is for administrators.");
+        return Err(asked::refusal(refused));
+    }
+    match counted(&asking, &caller, time).await {
+        Ok(page) => Ok(Counts::Counted(Box::new(page))),
+        Err(error) => misread(error).map(Counts::Not),
+    }
+}
+
+#[cfg(feature = "ssr")]
+async fn counted(
+    asking: &crate::context::Asking,
+    caller: &portal::Caller,
+    time: Time,
+) -> portal::Result<DuplicatesPage> {
     use domain::{duplicates::Interval, time::Moment};
     use portal::{
         service::DuplicatesQuery,
@@ -47,8 +100,7 @@ pub async fn duplicates(
     };
     use std::time::Duration;
 
-    let (asking, caller) = asked::caller()?;
-    let zone = Zone::read(time.zone.as_deref()).map_err(asked::refusal)?;
+    let zone = Zone::read(time.zone.as_deref())?;
     let now = asking.portal.now();
     let today = zone.day_of(now);
     let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
@@ -59,8 +111,8 @@ pub async fn duplicates(
         "day" => (today.plus(-1), today),
         "month" => (today.plus(-29), today),
         "days" => {
-            let last = read("to", &time.to).map_err(asked::refusal)?.unwrap_or(today);
-            (read("from", &time.from).map_err(asked::refusal)?.unwrap_or_else(|| last.plus(-6)), last)
+            let last = read("to", &time.to)?.unwrap_or(today);
+            (read("from", &time.from)?.unwrap_or_else(|| last.plus(-6)), last)
         }
         _ => (today.plus(-6), today),
     };
@@ -72,7 +124,7 @@ pub async fn duplicates(
         _ => (Interval::Day, zone.begin(first), zone.begin(last.plus(1))),
     };
     let query = DuplicatesQuery { from: Some(from), to: Some(to), by, zone: time.zone };
-    let counts = asking.portal.duplicates(&caller, query).await.map_err(asked::refusal)?;
+    let counts = asking.portal.duplicates(caller, query).await?;
     let names = counts.periods.iter().map(|period| match by {
         Interval::Day => {
             let day = zone.day_of(period.from).to_string();
@@ -101,6 +153,8 @@ pub struct RehearsalPage {
     pub offerings: Vec<(String, String, Option<u64>)>,
     /// What came of it, once an offering and a window are chosen.
     pub rehearsal: Option<RehearsalView>,
+    /// What of it is not understood.
+    pub misread: Option<Misread>,
 }
 
 /// What a proposed window would have asked about; for administrators.
@@ -127,11 +181,19 @@ pub async fn rehearsal(
         .map(|offering| (offering.id.to_string(), offering.title, offering.guard.duplicate_window_seconds));
     let offerings = offerings.collect();
     let Some(offering) = offering.filter(|offering| !offering.is_empty()) else {
-        return Ok(RehearsalPage { offerings, rehearsal: None });
+        return Ok(RehearsalPage { offerings, rehearsal: None, misread: None });
     };
-    let wrong = |detail: &str| asked::refusal(Error::new(ProblemKind::InvalidQuery, detail));
-    let window = duration(window.trim()).ok_or_else(|| wrong("window: write a time as 30m, 24h or 7d"))?;
-    let days = days.trim().parse().map_err(|_| wrong("days: a whole number from 1 to 366"))?;
-    let rehearsal = asking.portal.rehearse(&caller, &offering, window, days).await.map_err(asked::refusal)?;
-    Ok(RehearsalPage { offerings, rehearsal: Some(rehearsal) })
+    let wrong = |detail: &str| Error::new(ProblemKind::InvalidQuery, detail);
+    let window =
+        duration(window.trim()).ok_or_else(|| wrong("duplicate_window: write a time as 30m, 24h or 7d"));
+    let days = days.trim().parse().map_err(|_| wrong("days: a whole number from 1 to 366"));
+    let rehearsed = match (window, days) {
+        (Ok(window), Ok(days)) => asking.portal.rehearse(&caller, &offering, window, days).await,
+        (Err(error), _) | (_, Err(error)) => Err(error),
+    };
+    let (rehearsal, misread) = match rehearsed {
+        Ok(rehearsal) => (Some(rehearsal), None),
+        Err(error) => (None, Some(misread(error)?)),
+    };
+    Ok(RehearsalPage { offerings, rehearsal, misread })
 }

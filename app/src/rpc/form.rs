@@ -1,10 +1,14 @@
 //! What the catalog and the request form show.
 
-use super::Answer;
+use super::{
+    Answer,
+    team::{End, Part},
+};
 use crate::{context::FormState, forms::subject::Subject};
 use domain::{
     name::Name,
     quota::QuotaUse,
+    time::Moment,
     view::{OfferingView, RequestSummary},
 };
 use leptos::prelude::*;
@@ -80,9 +84,20 @@ pub async fn open_form(
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Opened {
     /// The form.
-    Form(Box<Opening>),
+    Form(Box<About>),
     /// Nothing is there any more: this request deleted it.
     Deleted(RequestSummary),
+}
+
+/// A form about a resource, and what one should know of that.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct About {
+    /// The form.
+    pub opening: Opening,
+    /// What the resource is made of.
+    pub parts: Vec<Part>,
+    /// When it ends, and how near that is.
+    pub end: Option<(Moment, End)>,
 }
 
 /// What is to be done with a resource.
@@ -109,6 +124,7 @@ pub async fn open_change(
     wish: Wish,
 ) -> Answer<Opened> {
     use super::asked;
+    use super::team::{end_of, parts_of};
     use crate::forms::subject::Deed;
     use domain::problem::ProblemKind;
     use portal::Error;
@@ -137,7 +153,11 @@ pub async fn open_change(
             Deed::Act(known.ok_or_else(none).map_err(asked::refusal)?)
         }
     };
-    opened(&asking, caller, Subject::on(offering, (&found).into(), deed))
-        .await
-        .map(|form| Opened::Form(Box::new(form)))
+    let parts = match deed {
+        Deed::Delete => parts_of(&asking, &caller, &found, Some(&offering)).await?,
+        _ => Vec::new(),
+    };
+    let end = found.expires_at.zip(end_of(&asking, &found, Some(&offering)));
+    let opening = opened(&asking, caller, Subject::on(offering, (&found).into(), deed)).await?;
+    Ok(Opened::Form(Box::new(About { opening, parts, end })))
 }

@@ -5,7 +5,7 @@ use crate::context::Flash;
 use domain::{
     approval::Standing,
     chain::ChainView,
-    view::{EventView, RequestView, SubmissionsView},
+    view::{EventView, RequestSummary, RequestView, SubmissionsView},
 };
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -27,8 +27,41 @@ pub struct RequestPage {
     pub chain: ChainView,
     /// What the person may do about it now, each with the key that its form sends.
     pub next: NextSteps,
+    /// Whether the person asked for it.
+    pub own: bool,
+    /// What became of what a create made.
+    pub since: Since,
     /// What the last form post has to say.
     pub flash: Flash,
+}
+
+/// What became of what a create made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Since {
+    /// It stands; also of every request that made nothing.
+    Stands,
+    /// It was deleted: by this request.
+    Deleted(RequestSummary),
+    /// It was deleted, and another has its name by now.
+    Followed,
+}
+
+#[cfg(feature = "ssr")]
+async fn since(portal: &portal::Portal, caller: &portal::Caller, request: &RequestView) -> Since {
+    use domain::{action::CREATE, state::RequestState};
+
+    if request.action != CREATE || request.state != RequestState::Succeeded {
+        return Since::Stands;
+    }
+    let (team, kind) = (request.team.as_str(), request.resource_type.as_str());
+    match portal.resource(caller, team, kind, request.name.as_str()).await {
+        Ok(there) if there.resource.created_by.id == request.id => Since::Stands,
+        Ok(_) => Since::Followed,
+        Err(_) => {
+            let deleted = portal.deleted_by(caller, team, kind, request.name.as_str()).await;
+            deleted.ok().flatten().map_or(Since::Stands, Since::Deleted)
+        }
+    }
 }
 
 /// What a person may do about a request. Each step holds the key of the form that takes it.
@@ -111,7 +144,9 @@ pub async fn see_request(
         reveal: caller.may(TeamAct::Reveal, &request.team),
     };
     let flash = use_context::<Flash>().unwrap_or_default();
-    Ok(RequestPage { request, events, submissions, chain, next, flash })
+    let own = request.requested_by == caller.name;
+    let since = since(portal, &caller, &request).await;
+    Ok(RequestPage { request, events, submissions, chain, next, own, since, flash })
 }
 
 /// The requests that one belongs together with, as they stand now.

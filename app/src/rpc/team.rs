@@ -3,8 +3,13 @@
 use super::Answer;
 use crate::context::Flash;
 use domain::{
+    expiry::Nearness,
+    name::Name,
     quota::QuotaUse,
-    view::{GuardView, OfferingView, Page, ResourceDetail, ResourceView, TokenView},
+    state::RequestState,
+    view::{
+        ActionView, GuardView, OfferingView, Page, RequestSummary, ResourceDetail, ResourceView, TokenView,
+    },
 };
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -13,13 +18,86 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResourcesPage {
     /// The resources.
-    pub page: Page<ResourceView>,
+    pub page: Page<Card>,
     /// Whether secret outputs may be seen.
     pub reveal: bool,
     /// Whether the person manages who is told of what happens.
     pub tells: bool,
     /// How much of its quota the team uses, where it has a limit.
     pub quota: Option<QuotaUse>,
+}
+
+/// One resource of a team.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Card {
+    /// It.
+    pub resource: ResourceView,
+    /// How near its end is, where it has one.
+    pub near: Option<Nearness>,
+    /// The request of which nobody can tell whether it made or deleted it.
+    pub undecided: Option<RequestSummary>,
+}
+
+/// The end of a resource.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    /// How near it is.
+    pub near: Nearness,
+    /// The actions that put it off.
+    pub actions: Vec<ActionView>,
+}
+
+#[cfg(feature = "ssr")]
+pub(super) fn end_of(
+    asking: &crate::context::Asking,
+    resource: &ResourceView,
+    offering: Option<&OfferingView>,
+) -> Option<End> {
+    let (near, ids) = asking.portal.end_of(resource)?;
+    let actions = offering.map(|offering| offering.actions.clone()).unwrap_or_default();
+    Some(End { near, actions: actions.into_iter().filter(|action| ids.contains(&action.id)).collect() })
+}
+
+/// A part of a resource that is made of others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Its team.
+    pub team: Name,
+    /// Its type.
+    pub kind: Name,
+    /// Its name.
+    pub name: Name,
+}
+
+/// The parts of a resource that stand, and theirs: what goes when it is deleted.
+#[cfg(feature = "ssr")]
+pub(super) async fn parts_of(
+    asking: &crate::context::Asking,
+    caller: &portal::Caller,
+    resource: &ResourceView,
+    offering: Option<&OfferingView>,
+) -> Answer<Vec<Part>> {
+    use domain::action::CREATE;
+
+    if offering.is_none_or(|offering| offering.made_of.is_empty()) {
+        return Ok(Vec::new());
+    }
+    let portal = &asking.portal;
+    let root = resource.created_by.id;
+    let chain = portal.chain(caller, &root.to_string()).await.map_err(super::asked::refusal)?;
+    let (mut within, mut parts) = (vec![root], Vec::new());
+    for one in chain.results {
+        let belongs = one.parent_id.is_some_and(|parent| within.contains(&parent)) && one.step.is_some();
+        if !belongs || one.action != CREATE {
+            continue;
+        }
+        within.push(one.id);
+        let there = portal.resource(caller, one.team.as_str(), one.resource_type.as_str(), one.name.as_str());
+        if there.await.is_ok_and(|there| there.resource.created_by.id == one.id) {
+            parts.push(Part { team: one.team, kind: one.resource_type, name: one.name });
+        }
+    }
+    Ok(parts)
 }
 
 /// The resources of a team, newest first.
@@ -31,14 +109,46 @@ pub async fn resources(
     cursor: Option<String>,
 ) -> Answer<ResourcesPage> {
     use super::asked;
-    use domain::{name::Name, role::TeamAct};
+    use domain::role::TeamAct;
 
     let (asking, caller) = asked::caller()?;
-    let page = asking.portal.resources(&caller, &team, 25, cursor).await.map_err(asked::refusal)?;
+    let portal = &asking.portal;
+    let Page { results, total, total_is, next } =
+        portal.resources(&caller, &team, 25, cursor).await.map_err(asked::refusal)?;
+    let mut cards = Vec::new();
+    for resource in results {
+        let mut undecided = None;
+        if resource.state != "active" {
+            let (kind, name) = (resource.resource_type.as_str(), resource.name.as_str());
+            undecided = portal
+                .resource(&caller, &team, kind, name)
+                .await
+                .ok()
+                .and_then(|found| undecided_of(&found.pending));
+        }
+        let near = portal.end_of(&resource).map(|(near, _)| near);
+        cards.push(Card { resource, near, undecided });
+    }
+    let page = Page { results: cards, total, total_is, next };
     let quota = asking.portal.limit_of(&caller, &team).await.map_err(asked::refusal)?;
     let team = Name::parse(&team);
     let may = |act| team.as_ref().is_ok_and(|team| caller.may(act, team));
     Ok(ResourcesPage { page, reveal: may(TeamAct::Reveal), tells: may(TeamAct::ManageNotifications), quota })
+}
+
+/// The request of which nobody can tell what became of it, if there is one among those that are not at their end.
+#[must_use]
+pub fn undecided_of(pending: &[RequestSummary]) -> Option<RequestSummary> {
+    pending.iter().find(|request| request.state == RequestState::Unknown).cloned()
+}
+
+/// What the address of a resource leads to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Found {
+    /// The resource.
+    There(Box<ResourcePage>),
+    /// Nothing is there any more: this request deleted it.
+    Deleted(RequestSummary),
 }
 
 /// One resource with all that its page shows.
@@ -52,6 +162,10 @@ pub struct ResourcePage {
     pub change: bool,
     /// Whether secret outputs may be seen.
     pub reveal: bool,
+    /// What it is made of.
+    pub parts: Vec<Part>,
+    /// Its end, where it has one.
+    pub end: Option<End>,
 }
 
 /// One resource.
@@ -63,20 +177,30 @@ pub async fn see_resource(
     kind: String,
     /// The resource's name.
     name: String,
-) -> Answer<ResourcePage> {
+) -> Answer<Found> {
     use super::asked;
     use domain::role::TeamAct;
 
     let (asking, caller) = asked::caller()?;
-    let detail = asking.portal.resource(&caller, &team, &kind, &name).await.map_err(asked::refusal)?;
+    let detail = match asking.portal.resource(&caller, &team, &kind, &name).await {
+        Ok(detail) => detail,
+        Err(error) => {
+            let deleted = asking.portal.deleted_by(&caller, &team, &kind, &name).await;
+            let deleted = deleted.ok().flatten().ok_or(error).map_err(asked::refusal)?;
+            return Ok(Found::Deleted(deleted));
+        }
+    };
     let offering = asking.portal.offering(&caller, detail.resource.offering.as_str()).ok();
+    let offering = offering.filter(|offering| offering.available);
     let team = detail.resource.team.clone();
-    Ok(ResourcePage {
-        offering: offering.filter(|offering| offering.available),
+    Ok(Found::There(Box::new(ResourcePage {
+        parts: parts_of(&asking, &caller, &detail.resource, offering.as_ref()).await?,
+        end: end_of(&asking, &detail.resource, offering.as_ref()),
+        offering,
         change: caller.may(TeamAct::Request, &team),
         reveal: caller.may(TeamAct::Reveal, &team),
         detail,
-    })
+    })))
 }
 
 /// One's own tokens.

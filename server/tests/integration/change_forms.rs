@@ -3,7 +3,7 @@
 use super::support::{
     Answer, PASSWORD, World,
     browser::{Browser, hidden},
-    fast,
+    eventually, fast, vm,
 };
 use serde_json::json;
 
@@ -151,7 +151,7 @@ async fn who_comes_back_to_the_form_of_what_is_deleted_learns_what_became_of_it(
     let (world, mut browser) = with_one().await;
     let delete = world.ann.delete(ONE, "delete").await.is(202).id();
     assert_eq!(world.ann.ended(&delete).await["state"], "succeeded");
-    for place in ["/delete", "/change"] {
+    for place in ["/delete", "/change", ""] {
         let page = browser.get(&format!("{ONE}{place}")).await.is(404).text();
         assert!(
             page.contains(&format!("/requests/{delete}")) && page.contains("not there any more"),
@@ -162,4 +162,22 @@ async fn who_comes_back_to_the_form_of_what_is_deleted_learns_what_became_of_it(
     browser.log_in("ben", PASSWORD).await;
     let other = browser.get(&format!("{ONE}/delete")).await.is(404).text();
     assert!(!other.contains(&delete));
+}
+
+#[tokio::test]
+async fn the_pages_of_what_nobody_can_tell_of_lead_to_who_decides() {
+    let (world, mut browser) = with_one().await;
+    let id = world.ann.made(&vm("lost", json!({ "behaviour": "cannot-tell" }))).await;
+    eventually("nobody can tell", async || {
+        let state = world.ann.get(&format!("/requests/{id}")).await.json()["state"].clone();
+        (state == "unknown").then_some(())
+    })
+    .await;
+    for page in ["/teams/alpha/resources/vm/lost", "/teams/alpha/resources"] {
+        let text = browser.get(page).await.is(200).text();
+        assert!(text.contains("Nobody can tell whether it was "), "{text}");
+        let way = format!("<a href=\"/requests/{id}\">Somebody has to decide");
+        assert!(text.contains(&way), "{text}");
+        assert!(!text.contains("It is being made."), "{text}");
+    }
 }

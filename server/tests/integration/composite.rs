@@ -1,6 +1,6 @@
 //! What is made of steps, by real programs: whole, killed at work, and seen as one chain.
 
-use super::support::{ALPHA, Home, World, eventually, fresh};
+use super::support::{ALPHA, Home, PASSWORD, World, browser::Browser, eventually, fresh};
 use serde_json::{Value, json};
 use std::{path::Path, process::Command, time::Duration};
 
@@ -282,4 +282,29 @@ async fn a_retried_parent_adopts_its_steps_and_a_canceled_one_leaves_nothing() {
     let made = ledger(&world);
     let count = |effect: &str| made.iter().filter(|one| one.starts_with(effect)).count();
     assert_eq!(count("apply"), count("destroy"), "{made:?}");
+}
+
+#[tokio::test]
+async fn the_pages_of_a_pair_say_what_it_is_made_of_and_what_goes_with_it() {
+    let world = with_pairs();
+    let id = world.ann.made(&pair("one", &json!({}))).await;
+    assert_eq!(world.ann.ended(&id).await["state"], "succeeded");
+    let mut browser = Browser::new(&world.server);
+    browser.log_in("ann", PASSWORD).await;
+    let page = "/teams/alpha/resources/pair/one";
+    for (place, says) in [("", "Made of"), ("/delete", "This deletes with it")] {
+        let text = browser.get(&format!("{page}{place}")).await.is(200).text();
+        assert!(text.contains(says), "{text}");
+        for part in ["first", "second"] {
+            assert!(
+                text.contains(&format!("href=\"/teams/alpha/resources/vm/one-{part}\"")),
+                "{part}: {text}"
+            );
+        }
+    }
+    // What is gone does not go with it any more.
+    let gone = world.ann.delete("/teams/alpha/resources/vm/one-first", "gone").await.is(202);
+    assert_eq!(world.ann.ended(&gone.id()).await["state"], "succeeded");
+    let text = browser.get(&format!("{page}/delete")).await.is(200).text();
+    assert!(!text.contains("vm/one-first") && text.contains("vm/one-second"), "{text}");
 }

@@ -261,8 +261,11 @@ async fn steps_on_a_request_and_tokens_work_by_form() {
     browser.log_in("ann", PASSWORD).await;
     let done = browser.post(&cancel, &[("request_id", &key)]).await.is(303);
     assert_eq!(done.header("location"), Some(page.as_str()));
-    assert!(browser.get(&page).await.is(200).text().contains("being canceled"));
-    assert!(!browser.get(&page).await.is(200).text().contains("being canceled"), "it is said once");
+    assert!(browser.get(&page).await.is(200).text().contains("Cancellation was asked for."));
+    assert!(
+        !browser.get(&page).await.is(200).text().contains("Cancellation was asked for."),
+        "it is said once"
+    );
     assert_eq!(world.ann.ended(&id).await["state"], "canceled");
 
     browser.post("/tokens", &[("request_id", "make"), ("label", "mine"), ("expires", "7d")]).await.is(303);

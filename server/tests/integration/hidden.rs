@@ -191,7 +191,32 @@ async fn shown(world: &World, requests: &[&String], answers: &mut Vec<Answer>) {
     ];
     let again = browser.post("/offerings/db/new", &typed).await.is(422);
     assert!(again.text().contains("kept"));
+    // Above the form, and at its field.
+    assert_eq!(again.text().matches("Type it again: it was not kept.").count(), 2, "{}", again.text());
     answers.push(again);
+    overtaken(world, &mut browser, answers).await;
+}
+
+/// A form to change it that somebody else's change of the secret has overtaken.
+async fn overtaken(world: &World, browser: &mut Browser, answers: &mut Vec<Answer>) {
+    let path = format!("{ONE}/change");
+    let form = browser.get(&path).await.is(200);
+    let own = ["request_id", "sealed", "etag", "base"];
+    let own = own.map(|name| (name, hidden(&form, name).replace("&quot;", "\"").replace("&amp;", "&")));
+    let patch = json!({ "password": CANARY });
+    let theirs = world.ann.patch(ONE, &fresh("p"), &world.ann.etag(ONE).await, &patch).await.is(202);
+    assert_eq!(world.ann.ended(&theirs.id()).await["state"], "succeeded");
+    let own = own.iter().map(|(name, value)| (*name, value.as_str()));
+    let typed: Vec<_> = own.chain([("p.password", OTHER), ("p.note", "kept too")]).collect();
+    let page = browser.post(&path, &typed).await.is(412);
+    let text = page.text();
+    for told in ["secret, changed since", "a new one", "kept too", "Type it again: it was not kept."] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    let turn =
+        world.ann.post(&format!("{ONE}/actions/turn"), &fresh("t"), &json!({ "to": OTHER })).await.is(202);
+    assert_eq!(world.ann.ended(&turn.id()).await["state"], "succeeded");
+    answers.extend([form, theirs, page]);
 }
 
 async fn nothing_holds_a_secret(home: Home) {

@@ -177,6 +177,21 @@ fn a_likely_duplicate_is_asked_and_the_answer_is_sent_along() {
     assert_eq!(opened().on(Event::Anyway { reason: "x".into(), now: NOW }), []);
 }
 
+#[test]
+fn a_reason_that_does_not_do_leaves_the_question_as_it_was() {
+    let mut form = opened();
+    sent(&mut form);
+    let asked = problem(ProblemKind::SuspectedDuplicate, 409);
+    answer(&mut form, Reply::Refused(asked.clone()), NOW);
+    form.on(Event::Anyway { reason: "\u{7}".into(), now: NOW });
+    let fault = FieldError { pointer: "/confirm_duplicate/reason".into(), detail: "of one line".into() };
+    let refused = Problem { errors: vec![fault.clone()], ..problem(ProblemKind::InvalidParameters, 422) };
+    answer(&mut form, Reply::Refused(refused), NOW);
+    let question = Problem { errors: vec![fault], ..asked };
+    assert_eq!(*form.phase(), Phase::Asked(Question::Duplicate(question)));
+    assert!(!form.on(Event::Anyway { reason: "two are needed".into(), now: NOW }).is_empty());
+}
+
 fn overtaken(yours: &str, current: &str) -> Problem {
     let parameters = serde_json::json!({"count": 5}).as_object().unwrap().clone();
     let versions = Versions { yours: yours.into(), current: current.into(), parameters };

@@ -7,7 +7,7 @@ use crate::{
         state::State,
     },
     pages::load_again,
-    rpc::duplicates::{RehearsalPage, rehearsal},
+    rpc::duplicates::{Misread, RehearsalPage, rehearsal},
 };
 use domain::duplicates::{RehearsalView, RehearsedPair};
 use leptos::prelude::*;
@@ -28,7 +28,7 @@ pub fn Rehearsal() -> impl IntoView {
     let page = Resource::new_blocking(asked, |(offering, window, days)| rehearsal(offering, window, days));
     load_again(page, move |page| {
         let (offering, window, days) = untrack(asked);
-        let RehearsalPage { offerings, rehearsal } = page;
+        let RehearsalPage { offerings, rehearsal, misread } = page;
         view! {
             <Title text="Rehearsal of a duplicate window"/>
             <nav class="crumbs" aria-label="Where this is"><a href="/duplicates">"Duplicates"</a></nav>
@@ -37,7 +37,7 @@ pub fn Rehearsal() -> impl IntoView {
                 "An offering's " <code>"duplicate_window"</code>
                 " asks before the same thing is requested again under another key. Here a window is played over what was requested. Nothing is changed."
             </p>
-            <Choose offerings offering window days/>
+            <Choose offerings offering window days misread/>
             {rehearsal.map(|rehearsal| view! { <Came rehearsal/> })}
         }
     })
@@ -59,7 +59,13 @@ fn Choose(
     offering: Option<String>,
     window: String,
     days: String,
+    misread: Option<Misread>,
 ) -> impl IntoView {
+    let (window_wrong, other_wrong) = match misread {
+        Some(Misread { field, why }) if field == "duplicate_window" => (Some(why), None),
+        other => (None, other.map(|Misread { field, why }| format!("{field}: {why}"))),
+    };
+    let invalid = window_wrong.is_some().then_some("true");
     let options = offerings.into_iter().map(|(id, title, has)| {
         let text = match has {
             Some(seconds) => format!("{title} (has {})", span(seconds)),
@@ -75,6 +81,7 @@ fn Choose(
             view! { <option value=value selected=selected>{text}</option> }
         });
     view! {
+        {other_wrong.map(|wrong| view! { <p class="note wrong" role="alert" id="misread">{wrong}</p> })}
         <form class="inline" method="get" action="/duplicates/rehearsal">
             <div class="field wide-field">
                 <label for="offering">"Offering"</label>
@@ -83,7 +90,9 @@ fn Choose(
             <div class="field">
                 <label for="window">"Window"</label>
                 <input type="text" id="window" name="window" value=window required pattern="[0-9]+(ms|s|m|h|d)"
-                    title="A time as 30m, 24h or 7d" autocomplete="off"/>
+                    title="A time as 30m, 24h or 7d" autocomplete="off" aria-invalid=invalid
+                    aria-describedby=invalid.map(|_| "misread")/>
+                {window_wrong.map(|wrong| view! { <p class="field-error" role="alert" id="misread">{wrong}</p> })}
             </div>
             <div class="field">
                 <label for="days">"Over the last"</label>

@@ -34,7 +34,7 @@ pub fn DeliveryIs() -> impl IntoView {
             <dl class="facts">
                 <div><dt>"Arrived"</dt><dd><When at=delivery.at/></dd></div>
                 <div><dt>"Event"</dt><dd><code class="key">{delivery.event_id.unwrap_or_else(|| "no identity".to_owned())}</code></dd></div>
-                <div><dt>"Outcome"</dt><dd><strong>{delivery.outcome.as_str()}</strong> ", " {told(delivery.outcome)}</dd></div>
+                <div><dt>"Outcome"</dt><dd><strong>{delivery.outcome.as_str()}</strong> ": " {told(delivery.outcome)}</dd></div>
                 {delivery.detail.map(|why| view! { <div><dt>"Why"</dt><dd class="lines">{why}</dd></div> })}
                 {delivery.request_id.map(|id| view! {
                     <div><dt>"Led to"</dt><dd><a href=format!("/requests/{id}")>"the request"</a></dd></div>

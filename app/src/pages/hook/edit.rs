@@ -1,9 +1,12 @@
 //! `/teams/{team}/hooks/new` and `/teams/{team}/hooks/{id}/edit`: the form of a hook.
 
 use crate::{
-    components::posted::{Part, Typed, wrong},
+    components::{
+        posted::{Part, Typed, spot, wrong},
+        told::plainly,
+    },
     context::FormState,
-    forms::hook::PARAMETER,
+    forms::{fields::rule_or_choices, hook::PARAMETER},
     pages::load,
     rpc::hooks::{EditPage, open_hook_form},
 };
@@ -66,7 +69,7 @@ fn Form(offering: OfferingView, mut form: FormState, action: String, new: bool) 
     let all_parameters = problem.iter().flat_map(|problem| &problem.errors);
     let all_parameters: Vec<String> = all_parameters
         .filter(|error| error.pointer == "/parameters")
-        .map(|error| error.detail.clone())
+        .map(|error| plainly(&error.detail).to_owned())
         .collect();
     let value = move |name: &str| values.get(name).cloned().unwrap_or_default();
     let wrong = move |pointer: &str| wrong(problem.as_ref(), pointer);
@@ -79,11 +82,31 @@ fn Form(offering: OfferingView, mut form: FormState, action: String, new: bool) 
         let names = secrets.join(", ");
         view! { <p class="hint">{format!("Secrets, which no event can give, are left out: {names}.")}</p> }
     });
+    let own = [
+        ("title", "What it is for"),
+        ("signature", "Signed by"),
+        ("identity", "Header with the event's identity"),
+        ("when", "Only events for which this holds"),
+        ("name", "Name of the resource"),
+        ("labels", "Labels"),
+        ("correlation_id", "Correlation ID"),
+        ("sample", "Sample payload"),
+        ("sample_headers", "Sample headers"),
+    ];
+    let own = own.map(|(name, title)| spot("hook", name, format!("/{name}"), title.to_owned()));
+    let mapped = fields.iter().map(|field| {
+        let name = format!("{PARAMETER}{}", field.name);
+        spot("hook", &name, format!("/parameters/{}", field.name), field.title.clone())
+    });
+    let all = spot("hook", "parameters", "/parameters".to_owned(), "Parameters".to_owned());
+    let spots: Vec<_> = own.into_iter().chain(mapped).chain([all]).collect();
     let parameters = fields.into_iter().map(|field| {
         let name = format!("{PARAMETER}{}", field.name);
         let (value, wrong) = (value(&name), wrong(&format!("/parameters/{}", field.name)));
         let needed = if field.required && field.default.is_none() { "Needed. " } else { "" };
-        let hint = format!("{needed}{}", field.help.unwrap_or_default());
+        let rule = rule_or_choices(&field.kind).unwrap_or_default();
+        let hint = format!("{needed}{} {rule}", field.help.unwrap_or_default());
+        let hint = hint.trim().to_owned();
         view! { <Part of="hook" name title=field.title hint value wrong/> }
     });
     let parameters = parameters.collect_view();
@@ -100,7 +123,7 @@ fn Form(offering: OfferingView, mut form: FormState, action: String, new: bool) 
             <code>"id"</code> "; a text that is one expression keeps its value's type. Filters: lower, upper, trim, replace, \
              split, join, default, first, last, length, int, float, bool, string, abs, round, times."
         </p>
-        <Typed state=form page=action>
+        <Typed state=form page=action spots>
             <input type="hidden" name="offering" value=offering_id/>
             <input type="hidden" name="version" value=version/>
             <Part
@@ -127,7 +150,7 @@ fn Form(offering: OfferingView, mut form: FormState, action: String, new: bool) 
                 hint="As app-{{ payload.repository.name | lower }}"
                 value=value("name") wrong=wrong("/name") required=true
             />
-            <fieldset aria-describedby="hook-parameters-hint hook-parameters-error">
+            <fieldset id="hook-parameters" tabindex="-1" aria-describedby="hook-parameters-hint hook-parameters-error">
                 <legend>"Parameters"</legend>
                 <p class="hint" id="hook-parameters-hint">
                     "A mapping or a fixed value; left empty, the offering's default holds."

@@ -5,7 +5,7 @@ use crate::{
     components::{
         listing::{Pager, Table},
         moment::When,
-        posted::{ShownOnce, Step},
+        posted::{Removal, ShownOnce, Step},
         told::Said,
     },
     pages::{cursor, load},
@@ -48,7 +48,7 @@ pub fn Notification() -> impl IntoView {
                     secret
                 />
             })}
-            <State notification=notification.clone()/>
+            <State notification=notification.clone() path=path.clone() key=switch.clone()/>
             {(!off).then(|| view! {
                 <div class="actions">
                     <Step action=format!("{path}/ping") key=ping text="Send a test"/>
@@ -71,19 +71,18 @@ pub fn Notification() -> impl IntoView {
             <div class="actions"><Step action=format!("{path}/rotate") key=rotate text="Make a new secret"/></div>
             <h2>"Stop"</h2>
             <div class="actions">
-                {if off {
-                    view! { <Step action=format!("{path}/enable") key=switch text="Switch on again"/> }
-                } else {
-                    view! { <Step action=format!("{path}/disable") key=switch text="Switch off"/> }
-                }}
-                <Step action=format!("{path}/remove") key=remove text="Remove with its log" danger=true/>
+                {(!off).then(|| view! { <Step action=format!("{path}/disable") key=switch text="Switch off"/> })}
             </div>
+            <Removal
+                action=format!("{path}/remove") key=remove text="Remove with its log"
+                means="Nobody is told there any more, and the list of what was sent is gone. It cannot be taken back."
+            />
         }
     })
 }
 
 #[component]
-fn State(notification: NotificationView) -> impl IntoView {
+fn State(notification: NotificationView, path: String, key: String) -> impl IntoView {
     let NotificationView { disabled_at, disabled_reason, url, created_by, created_at, .. } = notification;
     view! {
         {disabled_at.map(|at| view! {
@@ -94,6 +93,7 @@ fn State(notification: NotificationView) -> impl IntoView {
                     ". What happens meanwhile is not told later. Mend the address or the other system, then switch it on \
                      again and send again below what is missing."
                 </p>
+                <Step action=format!("{path}/enable") key text="Switch on again"/>
             </section>
         })}
         <dl class="facts">
@@ -113,7 +113,7 @@ fn Sent(path: String, deliveries: Page<(NotificationDeliveryView, String)>, off:
     let rows = results.into_iter().map(|(delivery, key)| view! { <Row path=path.clone() delivery key off/> });
     let rows = rows.collect_view();
     view! {
-        <Table name="What was sent" columns=&["Happened", "What", "State", "Tries", "Again"]>{rows}</Table>
+        <Table name="What was sent" columns=&["State", "What", "Happened", "Tries", "Again"]>{rows}</Table>
         <Pager total at_least=total_is.is_some() what="notifications" path next/>
     }
     .into_any()
@@ -150,21 +150,22 @@ fn Row(path: String, delivery: NotificationDeliveryView, key: String, off: bool)
     let log = log.collect_view();
     view! {
         <tr id=id.to_string()>
-            <td><When at=created_at/></td>
-            <td>{what}<br/><code class="key">{id.to_string()}</code></td>
             <td>{state.title()} {waits.map(|at| view! { ", next try " <When at/> })}</td>
+            <td>{what}<br/><code class="key">{id.to_string()}</code></td>
+            <td><When at=created_at/></td>
             <td>
                 {if tries == 0 {
                     "none yet".into_any()
                 } else {
-                    view! { <details><summary>{tries}</summary><ul>{log}</ul></details> }.into_any()
+                    let many = if tries == 1 { "1 try".to_owned() } else { format!("{tries} tries") };
+                    view! { <details><summary>{many}</summary><ul>{log}</ul></details> }.into_any()
                 }}
             </td>
             <td>
                 {(!off).then(|| view! {
                     <Step
                         action=format!("{path}/deliveries/{id}/resend") key text="Send again"
-                        name=format!("Send {id} again")
+                        name=format!("Send again: {id}")
                     />
                 })}
             </td>

@@ -10,6 +10,9 @@ use crate::{
 use domain::view::{EventEntry, EventView};
 use leptos::prelude::*;
 
+/// Of a history with more entries than these a part is seen at once, first the newest.
+const WHOLE: usize = 40;
+
 /// Everything that happened to a request, oldest first.
 #[component]
 pub fn History(
@@ -17,13 +20,16 @@ pub fn History(
     page: RwSignal<RequestPage>,
 ) -> impl IntoView {
     let none = Memo::new(move |_| page.read().events.is_empty());
+    let long = Memo::new(move |_| page.read().events.len() > WHOLE);
     view! {
         {move || none.get().then(|| view! { <p class="quiet">"Nothing yet."</p> })}
-        <ol class="events" id="events" tabindex="0" aria-label="What happened">
-            <For each=move || page.read().events.clone() key=|event| event.seq let:event>
-                <Entry event/>
-            </For>
-        </ol>
+        <div class="events" class:long=long role="group" tabindex="0" aria-label="What happened">
+            <ol id="events">
+                <For each=move || page.read().events.clone() key=|event| event.seq let:event>
+                    <Entry event/>
+                </For>
+            </ol>
+        </div>
     }
 }
 

@@ -38,28 +38,50 @@ pub fn NextSteps(
                     <span class="quiet">"Opens the next attempt of this same request."</span>
                 </form>
             })}
-            {next.resolve.map(|key| view! { <Resolve key action=action("resolve")/> })}
+            {next.resolve.map(|key| view! { <Resolve kind key action=action("resolve")/> })}
         }
     }
 }
 
-#[component]
-fn Resolve(key: String, action: String) -> impl IntoView {
-    let choices = [
-        (Resolution::Adopt, "Adopt", "The thing is there and ours: take it as done."),
-        (Resolution::Retry, "Look and try again", "Look once more; carry it out if it is not there."),
-        (
-            Resolution::Abandon,
-            "Abandon",
-            "Nothing of it is wanted or left: close it as failed and free its name.",
+/// What each choice comes to, of a request that does this to its resource.
+fn choices(kind: Kind) -> [(Resolution, &'static str, &'static str); 3] {
+    let (adopt, retry, abandon) = match kind {
+        Kind::Create => (
+            "The thing is there and ours: take it as done.",
+            "Look once more; carry it out if it is not there.",
+            "Remove what may be there, close it as failed, free the name.",
         ),
-    ];
-    let choices = choices.map(|(resolution, title, meaning)| {
+        Kind::Update | Kind::Action => (
+            "It was carried out: take it as done.",
+            "Look once more; carry it out if it is not done.",
+            "Take the change back; the resource stays.",
+        ),
+        Kind::Delete => (
+            "Nothing stands there any more: take it as deleted.",
+            "Look once more; remove it if it is still there.",
+            "Leave what still stands, and close it as failed; the resource stays.",
+        ),
+    };
+    [
+        (Resolution::Adopt, "Adopt", adopt),
+        (Resolution::Retry, "Look and try again", retry),
+        (Resolution::Abandon, "Abandon", abandon),
+    ]
+}
+
+#[component]
+fn Resolve(kind: Kind, key: String, action: String) -> impl IntoView {
+    let choices = choices(kind).map(|(resolution, title, meaning)| {
+        let hint = format!("resolve-{}", resolution.as_str());
         view! {
             <li>
-                <button type="submit" name="resolution" value=resolution.as_str()>{title}</button>
-                " "
-                <span class="quiet">{meaning}</span>
+                <button
+                    type="submit" name="resolution" value=resolution.as_str()
+                    class:danger=resolution == Resolution::Abandon aria-describedby=hint.clone()
+                >
+                    {title}
+                </button>
+                <p class="hint" id=hint>{meaning}</p>
             </li>
         }
     });

@@ -100,6 +100,20 @@ impl ParameterSchema {
         }
     }
 
+    /// What is wrong with this value of a parameter, whatever the others are.
+    #[must_use]
+    pub fn misfits(&self, name: &str, value: &Value) -> Vec<FieldError> {
+        let alone = Value::Object([(name.to_owned(), value.clone())].into_iter().collect());
+        let mut errors = Vec::new();
+        for error in self.validator.iter_errors(&alone) {
+            // Rules about several parameters say nothing of one of them.
+            if error.schema_path().as_str().starts_with("/properties/") && errors.len() < MAX_ERRORS {
+                self.explain(&error, &alone, &mut errors);
+            }
+        }
+        errors
+    }
+
     /// The names of the parameters that are not the same before and after although they cannot be changed.
     #[must_use]
     pub fn changed_immutables(&self, before: &Object, after: &Object) -> Vec<String> {

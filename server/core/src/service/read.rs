@@ -3,10 +3,12 @@
 use super::{Inner, Portal};
 use crate::{
     Caller, Error, Result,
-    catalog::Broken,
+    catalog::{Broken, Ends},
     store::{AuditEntry, ListScope, RequestList, Scope as KeyScope, StoredRequest, cursor},
 };
 use domain::{
+    change::{Change, Changes},
+    expiry::Nearness,
     id::RequestId,
     key::SubmissionKey,
     name::Name,
@@ -275,6 +277,24 @@ impl Portal {
             requests: short(&last),
             resource: resource.view,
         })
+    }
+
+    /// How near the end of a resource is, and which of its offering's actions put it off; nothing where it has none.
+    #[must_use]
+    pub fn end_of(&self, resource: &ResourceView) -> Option<(Nearness, Vec<Name>)> {
+        let end = resource.expires_at?;
+        let offering = self.0.catalog.get(&resource.offering);
+        let rule = offering.and_then(|offering| offering.expiry.as_ref());
+        let near = Nearness::of(end, rule.map(|rule| rule.warn).unwrap_or_default(), self.0.clock.now());
+        let puts_off = |changes: &Changes| match rule.map(|rule| &rule.ends) {
+            Some(Ends::Days(days)) => changes.contains_key(days),
+            // What adds to something of a thing that says its end itself makes it last longer.
+            Some(Ends::Output(_)) => changes.values().any(|change| matches!(change, Change::Add(_))),
+            Some(Ends::After(_)) | None => false,
+        };
+        let actions = offering.map(|offering| offering.view().actions).unwrap_or_default();
+        let actions = actions.into_iter().filter(|action| puts_off(&action.changes)).map(|action| action.id);
+        Some((near, actions.collect()))
     }
 
     /// The request that deleted the last thing of this name, if nothing stands there now.

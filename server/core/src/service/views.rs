@@ -61,10 +61,12 @@ pub struct ViewToSave {
     pub filter: String,
     /// Whether the team that the list is about is to see it.
     pub shared: bool,
+    /// Whether it may take the place of another of one's own of the same name.
+    pub replace: bool,
 }
 
 impl Portal {
-    /// Saves a view; one of the same name is replaced.
+    /// Saves a view; another one of the same name is replaced only where that is said.
     pub async fn save_view(&self, caller: &Caller, view: ViewToSave) -> Result<()> {
         let team = self.viewed(caller, &view.of).await?;
         let name = view.name.trim();
@@ -93,10 +95,15 @@ impl Portal {
             name: name.to_owned(),
             filter: view.filter,
             team: team.filter(|_| view.shared),
+            replace: view.replace,
             at: now,
         };
         match self.0.store.save_view(new, MOST_VIEWS).await? {
             Saved::New | Saved::Replaced => Ok(()),
+            Saved::Exists => Err(Error::field(
+                "/name",
+                "you have a view of this name, of something else or shown to others; replace it, or choose another name",
+            )),
             Saved::TooMany => Err(Error::field(
                 "/name",
                 format!("you have {MOST_VIEWS} views, as many as one may have; remove one first"),

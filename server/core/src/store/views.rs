@@ -24,6 +24,8 @@ pub struct NewView {
     pub filter: String,
     /// The team that sees it too.
     pub team: Option<Name>,
+    /// Whether it may take the place of another one of its name.
+    pub replace: bool,
     /// When.
     pub at: Moment,
 }
@@ -33,8 +35,10 @@ pub struct NewView {
 pub enum Saved {
     /// It is there now.
     New,
-    /// It took the place of the one of the same name.
+    /// It took the place of the one of the same name, or is that very one.
     Replaced,
+    /// There is another one of the same name, which it may not replace; nothing was changed.
+    Exists,
     /// The person has as many as one may have; nothing was changed.
     TooMany,
 }
@@ -42,7 +46,7 @@ pub enum Saved {
 /// Saved views.
 #[async_trait]
 pub trait Views {
-    /// Saves a view, in the place of one of the same person, page and name; a person has at most `most`.
+    /// Saves a view, where it may in the place of one of the same person, page and name; a person has at most `most`.
     async fn save_view(&self, view: NewView, most: u32) -> StoreResult<Saved>;
     /// A person's views of a page and those that others share with the team that it is about, by name.
     async fn views(

@@ -1,7 +1,7 @@
 //! Forms that are never lost: not by a refusal, and not by a session that ended while they were filled in. Who opened a form
 //! is sealed in it; so is the form itself while it waits behind the login.
 
-use super::{KEY, OWNER, Posted, log_in_first, see_other};
+use super::{KEY, OWNER, Posted, log_in_first, order::lost, see_other};
 use crate::http::{
     answer::counted,
     hex,
@@ -88,6 +88,7 @@ async fn behind_login(
         "Your session has ended, and nothing was sent. Your form is kept; check it and send it once more.";
     let size: usize = values.iter().map(|(field, value)| field.len() + value.len()).sum();
     let form = FormState {
+        lost: lost(posted, &values),
         values,
         request_id: posted.field(KEY).to_owned(),
         notice: Some(notice.into()),

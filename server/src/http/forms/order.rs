@@ -15,17 +15,20 @@ use crate::http::{
 use app::{
     context::FormState,
     forms::{
+        machine::is_about_the_reason,
         outgoing::Values,
         subject::{BASE, CONFIRM, ETAG, Subject, confirmation},
     },
 };
 use axum::{extract::State, http::StatusCode, response::Response};
+use bytes::Bytes;
 use domain::{
     problem::{Problem, ProblemKind},
     view::Object,
 };
 use portal::{Answered, Caller};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// The button that sends a form as a new request, under the fresh ID that is its value.
 const FRESH: &str = "fresh_id";
@@ -57,12 +60,26 @@ pub(super) async fn send(
         Ok(body) => body.unwrap_or_default(),
         Err(problem) => return Ok(unfit(&state, &posted, &subject, problem).await),
     };
-    let body = with_confirmation(body, &posted);
+    let bytes = |body: Object| Bytes::from(Value::Object(body).to_string());
+    let answer = with_confirmation(body.clone(), &posted);
     take_fresh_id(&mut posted);
     let arrival = std::mem::take(&mut posted.arrival);
-    let body = Value::Object(body).to_string().into();
-    let work = state.portal.create_request(&caller, posted.field("team"), arrival, body, Vec::new());
-    let answered = counted(&state, work).await;
+    let send = async |body: Bytes| {
+        let work =
+            state.portal.create_request(&caller, posted.field("team"), arrival.clone(), body, Vec::new());
+        counted(&state, work).await
+    };
+    let mut answered = send(bytes(answer)).await;
+    // Where the answer to the question does not do, it is asked again, and says why.
+    if let Err(refusal) = &answered
+        && refusal.0.fields.iter().any(is_about_the_reason)
+    {
+        let fields = refusal.0.fields.clone();
+        answered = send(bytes(body)).await.map_err(|mut again| {
+            again.0.fields = fields;
+            again
+        });
+    }
     lead_on(&state, &posted, &subject, answered).await
 }
 
@@ -124,6 +141,12 @@ pub(super) fn typed(posted: &Posted, subject: Option<&Subject>) -> Values {
     posted.fields.iter().filter(|(field, _)| open(field)).map(|(f, v)| (f.clone(), v.clone())).collect()
 }
 
+/// The parameters that were typed and are not kept: the secret ones.
+pub(super) fn lost(posted: &Posted, kept: &Values) -> BTreeSet<String> {
+    let typed = posted.fields.iter().filter(|(field, text)| field.starts_with("p.") && !text.is_empty());
+    typed.map(|(field, _)| field.clone()).filter(|field| !kept.contains_key(field)).collect()
+}
+
 /// Shows the form again: the values stay, and so does the ID, unless it is over.
 async fn refused(state: &AppState, posted: &Posted, subject: &Subject, refusal: Refusal) -> Response {
     let page = again(state, posted, subject, refusal.problem(), status(refusal.0.kind)).await;
@@ -153,6 +176,7 @@ async fn again(
     let over = problem.slug() == ProblemKind::KeyExpired.slug();
     let request_id = if over { String::new() } else { posted.field(KEY).to_owned() };
     let values = typed(posted, Some(subject));
-    let form = FormState { values, request_id, problem: Some(problem), ..FormState::default() };
+    let lost = lost(posted, &values);
+    let form = FormState { values, request_id, problem: Some(problem), lost, ..FormState::default() };
     login_between::again(state, posted, Context { form: Some(form), ..Context::default() }, status).await
 }

@@ -81,7 +81,11 @@ pub(super) async fn cancel(
 ) -> Result<Response> {
     let page = page_of(&posted);
     let said = |answered: &Answered| {
-        notice(if answered.existing { "It was canceled already." } else { "It is being canceled." })
+        notice(if answered.existing {
+            "Cancellation was asked for already."
+        } else {
+            "Cancellation was asked for."
+        })
     };
     let work = |portal: Portal, caller, arrival| async move {
         portal.cancel(&caller, &id, arrival, Bytes::new()).await
@@ -112,7 +116,7 @@ pub(super) async fn resolve(
     let body = body(&json!({ "resolution": posted.field("resolution") }));
     let work =
         |portal: Portal, caller, arrival| async move { portal.resolve(&caller, &id, arrival, body).await };
-    step(&state, posted, &page, work, |_| notice("Your decision is being carried out.")).await
+    step(&state, posted, &page, work, |_| notice("The decision was taken in.")).await
 }
 
 /// Lets a request be carried out that waits for that.

@@ -8,7 +8,10 @@ use crate::http::{
     sessions,
     state::AppState,
 };
-use app::{context::Flash, filter::Filter};
+use app::{
+    context::{Flash, ViewNamed},
+    filter::Filter,
+};
 use axum::{extract::State, response::Response};
 use portal::{
     Error,
@@ -50,9 +53,19 @@ pub(super) async fn save(State(state): State<AppState>, mut posted: Posted) -> R
         name: posted.field("name").to_owned(),
         filter: filter.query(),
         shared: !posted.field("shared").is_empty(),
+        replace: !posted.field("replace").is_empty(),
     };
+    let (name, shared) = (view.name.trim().to_owned(), view.shared);
+    let there = state.portal.views(&caller, &of).await.unwrap_or_default();
+    let known = !view.replace && there.iter().any(|known| known.by.is_none() && known.name == name);
     let done = state.portal.save_view(&caller, view).await;
-    tell(&state, &posted, &of, done, "The view is saved.").await?;
+    let for_its_name = |error: &Error| error.fields.iter().any(|fault| fault.pointer == "/name");
+    if known && done.as_ref().is_err_and(for_its_name) {
+        let flash = Flash { replace: Some(ViewNamed { name, shared }), ..Flash::default() };
+        sessions::keep(&state, &posted.session, &of.path(), flash).await?;
+    } else {
+        tell(&state, &posted, &of, done, "The view is saved.").await?;
+    }
     Ok(see_other(&place))
 }
 

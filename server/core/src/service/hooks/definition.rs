@@ -154,6 +154,10 @@ impl Inner {
                 let rule = format!("{name:?} is not a parameter of the offering {}", found.id);
                 wrong.push(fault("/parameters", rule));
             }
+            // What no event decides is known to fit or not to fit now.
+            let fixed = parameters.iter().filter(|(_, value)| !value.is_null() && !is_mapped(value));
+            let fixed = fixed.filter(|(name, _)| !found.schema.secrets().contains(*name));
+            wrong.extend(fixed.flat_map(|(name, value)| found.schema.misfits(name, value)));
         }
         let Some(offering) = offering else { return Err(wrong) };
         let id = offering.id.clone();
@@ -185,6 +189,16 @@ impl Inner {
             wrong.push(fault("/offering", format!("there is no offering {id}")));
         }
         found
+    }
+}
+
+/// Whether an expression stands anywhere in a value.
+fn is_mapped(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains("{{"),
+        Value::Array(items) => items.iter().any(is_mapped),
+        Value::Object(members) => members.values().any(is_mapped),
+        _ => false,
     }
 }
 

@@ -12,7 +12,7 @@ use domain::{
 };
 
 fn view(of: ViewOf, name: &str, shared: bool) -> ViewToSave {
-    ViewToSave { of, name: name.into(), filter: "q=x".into(), shared }
+    ViewToSave { of, name: name.into(), filter: "q=x".into(), shared, replace: false }
 }
 
 fn alpha() -> ViewOf {
@@ -64,6 +64,30 @@ async fn a_view_that_one_may_not_save_is_refused() {
         house.portal.save_view(&viewer, view(ViewOf::Mine, &number.to_string(), false)).await.unwrap();
     }
     assert_eq!(refused(&viewer, view(ViewOf::Mine, "one more", false)).await, InvalidParameters);
+}
+
+#[tokio::test]
+async fn a_view_takes_the_place_of_another_only_when_that_is_said() {
+    let house = House::build(Plan::of(Fake::default())).await;
+    let save = async |filter: &str, shared, replace| {
+        let view = ViewToSave { filter: filter.into(), replace, ..view(alpha(), "mine", shared) };
+        house.portal.save_view(&house.ann, view).await.map_err(|error| error.fields[0].pointer.clone())
+    };
+    save("q=x", true, false).await.unwrap();
+    save("q=x", true, false).await.expect("the same again leaves the same");
+    assert_eq!(save("q=y", true, false).await.unwrap_err(), "/name");
+    assert_eq!(
+        save("q=x", false, false).await.unwrap_err(),
+        "/name",
+        "nor does it stop being shared unasked"
+    );
+    let views = async || {
+        let views = house.portal.views(&house.ann, &alpha()).await.unwrap();
+        views.into_iter().map(|view| (view.filter, view.shared)).collect::<Vec<_>>()
+    };
+    assert_eq!(views().await, [("q=x".to_owned(), true)]);
+    save("q=y", false, true).await.unwrap();
+    assert_eq!(views().await, [("q=y".to_owned(), false)]);
 }
 
 #[test]

@@ -21,6 +21,7 @@ impl Bench {
             name: called.into(),
             filter: format!("q={called}"),
             team: team.then(|| name("blue")),
+            replace: true,
             at: self.now(),
         };
         self.store.save_view(view, 3).await.unwrap()

@@ -23,19 +23,21 @@ async fn save(connection: &mut Connection, view: &NewView, most: u32) -> StoreRe
     // Two of the same person are counted one after the other.
     dialect::lock(connection, &[b"views", view.principal.0.as_bytes()]).await?;
     let team = view.team.as_ref().map(Name::as_str);
-    let replaced = sqlx::query(
-        "UPDATE saved_view SET filter = $1, team = $2 WHERE principal = $3 AND page = $4 AND name = $5",
-    )
-    .bind(rows::text(&view.filter))
-    .bind(team)
-    .bind(view.principal.0)
-    .bind(&view.page)
-    .bind(rows::text(&view.name))
-    .execute(&mut *connection)
-    .await?
-    .rows_affected();
-    if replaced > 0 {
-        return Ok(Saved::Replaced);
+    let standing =
+        sqlx::query("SELECT filter, team FROM saved_view WHERE principal = $1 AND page = $2 AND name = $3")
+            .bind(view.principal.0)
+            .bind(&view.page)
+            .bind(rows::text(&view.name))
+            .fetch_optional(&mut *connection)
+            .await?;
+    if let Some(row) = standing {
+        let same = row.try_get::<String, _>("filter")? == rows::text(&view.filter)
+            && row.try_get::<Option<String>, _>("team")?.as_deref() == team;
+        return match (same, view.replace) {
+            (true, _) => Ok(Saved::Replaced),
+            (false, true) => replace(connection, view).await,
+            (false, false) => Ok(Saved::Exists),
+        };
     }
     let count: i64 = sqlx::query_scalar("SELECT count(*) FROM saved_view WHERE principal = $1")
         .bind(view.principal.0)
@@ -59,6 +61,22 @@ async fn save(connection: &mut Connection, view: &NewView, most: u32) -> StoreRe
     .await?;
     exactly_one(&done, "saved_view")?;
     Ok(Saved::New)
+}
+
+/// Puts a view in the place of the one of its name.
+async fn replace(connection: &mut Connection, view: &NewView) -> StoreResult<Saved> {
+    let done = sqlx::query(
+        "UPDATE saved_view SET filter = $1, team = $2 WHERE principal = $3 AND page = $4 AND name = $5",
+    )
+    .bind(rows::text(&view.filter))
+    .bind(view.team.as_ref().map(Name::as_str))
+    .bind(view.principal.0)
+    .bind(&view.page)
+    .bind(rows::text(&view.name))
+    .execute(connection)
+    .await?;
+    exactly_one(&done, "saved_view")?;
+    Ok(Saved::Replaced)
 }
 
 async fn views(
