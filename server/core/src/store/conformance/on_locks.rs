@@ -101,16 +101,45 @@ impl Dice {
 #[tokio::test(flavor = "multi_thread")]
 async fn creates_changes_ends_and_sweeps_of_the_same_on_several_servers_meet_no_deadlock() {
     let bench = Arc::new(Bench::postgres().await);
+    on_several_servers(&bench, Vec::new()).await;
+    assert_eq!(bench.deadlocks().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_is_asked_of_several_servers_a_team_never_has_more_than_its_limit_and_nothing_deadlocks() {
+    const LIMIT: u64 = 2;
+    let bench = Arc::new(Bench::postgres().await.limited(LIMIT).await);
+    // Whoever sets the limit keeps makers out for a moment, and sees how much they have.
+    let setting = {
+        let bench = Arc::clone(&bench);
+        tokio::spawn(async move {
+            let mut most = 0;
+            for _ in 0..60 {
+                let uses = bench.set(Some(LIMIT)).await.unwrap();
+                assert!(uses.used <= LIMIT, "{uses}");
+                most = most.max(uses.used);
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            assert!(most > 0, "nothing was ever made");
+            Ok(())
+        })
+    };
+    on_several_servers(&bench, vec![setting]).await;
+    assert!(bench.used().await <= LIMIT);
+    assert_eq!(bench.deadlocks().await, 0);
+}
+
+/// Lets many hands at three servers want the same in every way, beside others.
+async fn on_several_servers(bench: &Arc<Bench>, mut hands: Vec<tokio::task::JoinHandle<StoreResult<()>>>) {
     let stores = [bench.place.open().await, bench.place.open().await, bench.place.open().await];
-    let mut hands = Vec::new();
     for (place, store) in stores.iter().enumerate() {
         for who in 0..3_u64 {
-            let (bench, store) = (Arc::clone(&bench), Arc::clone(store));
+            let (bench, store) = (Arc::clone(bench), Arc::clone(store));
             let dice = Dice(u64::try_from(place).unwrap() * 10 + who);
             hands.push(tokio::spawn(busy(bench, store, format!("{place}-{who}"), dice)));
         }
         // What was taken is done at once.
-        let (bench, store) = (Arc::clone(&bench), Arc::clone(store));
+        let (bench, store) = (Arc::clone(bench), Arc::clone(store));
         hands.push(tokio::spawn(async move {
             for round in 0..300 {
                 if let Some(run) = store.take_run("w", bench.now(), LEASE).await? {
@@ -131,7 +160,6 @@ async fn creates_changes_ends_and_sweeps_of_the_same_on_several_servers_meet_no_
     for hand in hands {
         hand.await.unwrap().unwrap();
     }
-    assert_eq!(bench.deadlocks().await, 0);
 }
 
 /// Wants four names and what stands there in every way.
@@ -161,6 +189,7 @@ async fn busy(bench: Arc<Bench>, store: Arc<dyn Store>, who: String, mut dice: D
             (2, _) => bench.change(&key, &vm, "update", patch(&json!({ "note": round }))),
             (3, _) => bench.change(&key, &vm, "delete", nothing_left()),
             (4, Some(id)) => {
+                store.retire_request(id, bench.now(), Duration::ZERO).await?;
                 let retry = Effect::Retry(id, ResourceId(bench.id()));
                 bench.decision(scope(&key), Operation::Retry, retry)
             }

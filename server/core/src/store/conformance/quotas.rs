@@ -8,7 +8,7 @@ const OTHERS: &str = "green";
 
 impl Bench {
     /// Team blue with this limit, and another without one.
-    async fn limited(self, limit: u64) -> Self {
+    pub(super) async fn limited(self, limit: u64) -> Self {
         let now = self.now();
         assert_eq!(self.store.add_team(&name("blue"), Some(limit), now).await.unwrap(), Made::New);
         assert_eq!(self.store.add_team(&name(OTHERS), None, now).await.unwrap(), Made::New);
@@ -26,11 +26,11 @@ impl Bench {
         self.store.submit(self.costing(&scope(key), vm, cost)).await.unwrap()
     }
 
-    async fn used(&self) -> u64 {
+    pub(super) async fn used(&self) -> u64 {
         self.store.quota(&name("blue")).await.unwrap().unwrap().used
     }
 
-    async fn set(&self, limit: Option<u64>) -> Option<QuotaUse> {
+    pub(super) async fn set(&self, limit: Option<u64>) -> Option<QuotaUse> {
         self.set_of("blue", limit).await
     }
 

@@ -6,10 +6,11 @@ use crate::{
         Observation, Outcome,
         fake::{Behaviour, Fake},
     },
-    testing::{House, Plan, Scripted, eventually, standing, with_fake},
+    testing::{House, Plan, Scripted, eventually, key, standing, with_fake},
 };
 use domain::{
     id::RequestId,
+    problem::ProblemKind,
     state::RequestState::{Failed, Queued, Running, Succeeded, Unknown},
     view::Object,
 };
@@ -53,6 +54,26 @@ async fn a_retry_that_a_person_decided_is_carried_out_though_nobody_can_look() {
         history.iter().any(|entry| entry.contains("carried out once more, as was decided")),
         "{history:?}"
     );
+}
+
+#[tokio::test]
+async fn to_decide_the_same_again_under_another_key_is_no_error_and_counts_once() {
+    let script = Scripted::default().applying([lost()]).observing((0..20).map(|_| blind()));
+    let (mut house, id) = unknown(&script).await;
+    house.shut_down().await;
+    let otherwise = async |house: &House, with: &str| {
+        let body = r#"{"resolution":"abandon"}"#.into();
+        house.portal.resolve(&house.ann, &id.to_string(), key(with), body).await.unwrap_err().kind
+    };
+    assert!(!house.resolve(id, "retry").await.existing);
+    let again = house.resolve(id, "retry").await;
+    assert_eq!((again.existing, again.request_id), (true, Some(id)));
+    assert_eq!(otherwise(&house, "otherwise").await, ProblemKind::AlreadyDecided);
+    house.work();
+    house.reaches(id, Succeeded).await;
+    assert!(house.resolve(id, "retry").await.existing, "also once it is over");
+    assert_eq!(otherwise(&house, "too-late").await, ProblemKind::AlreadyDecided);
+    assert_eq!(count(&script, "apply"), 2);
 }
 
 #[tokio::test]
