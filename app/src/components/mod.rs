@@ -6,6 +6,7 @@ pub mod frame;
 pub mod listing;
 pub mod made_of;
 pub mod moment;
+pub mod needs;
 pub mod posted;
 pub mod secret;
 pub mod state;

@@ -2,13 +2,10 @@
 
 use super::load;
 use crate::{
-    components::{made_of::MadeOf, waiting::Waiting},
+    components::{made_of::MadeOf, needs::Needs, waiting::Waiting},
     rpc::{form::catalog, requests::waiting},
 };
-use domain::{
-    action::CREATE,
-    view::{OfferingApprovalView, OfferingView},
-};
+use domain::view::OfferingView;
 use leptos::prelude::*;
 use leptos_meta::Title;
 use std::collections::BTreeMap;
@@ -52,16 +49,6 @@ pub fn Catalog() -> impl IntoView {
     })
 }
 
-/// What of it needs whose approval.
-fn needs(approval: &OfferingApprovalView) -> String {
-    let what = if approval.actions == [CREATE] {
-        String::new()
-    } else {
-        format!(" ({})", approval.actions.join(", "))
-    };
-    format!("Needs the approval of {}{what}.", approval.needed.by.title())
-}
-
 #[component]
 fn Card(offering: OfferingView) -> impl IntoView {
     let form = format!("/offerings/{}/new", offering.id);
@@ -75,7 +62,7 @@ fn Card(offering: OfferingView) -> impl IntoView {
                 {(!offering.version.is_empty()).then(|| format!(", version {}", offering.version))}
             </p>
             <MadeOf parts=offering.made_of/>
-            {offering.approval.map(|approval| view! { <p class="quiet">{needs(&approval)}</p> })}
+            <Needs approval=offering.approval/>
             {if offering.available {
                 view! { <a class="button" href=form rel="external" aria-label=label>"Request"</a> }.into_any()
             } else {
