@@ -3,18 +3,15 @@
 use super::{Arrival, Inner, Portal, keyed::object};
 use crate::{
     Answered, Caller, Error, Result,
-    store::{Effect, ListScope, RequestList, StoredRequest},
+    store::{Effect, StoredRequest},
 };
 use bytes::Bytes;
 use domain::{
     approval::{self, Decider, REASON_RULE, Standing, Verdict},
     command::Operation,
     id::PrincipalId,
-    name::Name,
     problem::ProblemKind,
-    role::{TeamAct, TeamRole},
-    search::Search,
-    state::RequestState,
+    role::TeamAct,
     submission::Channel,
     view::{Object, RequestView},
 };
@@ -51,30 +48,30 @@ impl Portal {
         Ok(Some(Standing::of(is_decider(caller, by, &request.view), asked)))
     }
 
-    /// Requests that wait for this caller's decision, newest first: at most so many as fit on a page that is about something
-    /// else.
+    /// Requests that wait for this caller's decision, those first whose time ends first: at most so many as fit on a page that
+    /// is about something else.
     pub async fn waiting_for(&self, caller: &Caller) -> Result<Vec<RequestView>> {
-        let owns = |(team, _): &&(Name, TeamRole)| caller.may(TeamAct::Decide, team);
-        let scope = if caller.is_admin() {
-            ListScope::All
+        let store = &self.0.store;
+        let mut waiting = Vec::new();
+        if caller.is_admin() {
+            waiting = store.waiting(None, LOOKED_AT).await?;
         } else {
-            ListScope::Teams(caller.teams.iter().filter(owns).map(|(team, _)| team.clone()).collect())
-        };
-        if matches!(&scope, ListScope::Teams(teams) if teams.is_empty()) {
-            return Ok(Vec::new());
+            for (team, _) in caller.teams.iter().filter(|(team, _)| caller.may(TeamAct::Decide, team)) {
+                waiting.extend(store.waiting(Some(team), LOOKED_AT).await?);
+            }
         }
-        let search = Search::read([("filters[state][EQUALS]", RequestState::PendingApproval.as_str())])?;
-        let found = self.0.store.requests(RequestList { scope, search: search.with_size(LOOKED_AT) }).await?;
-        let decides = |request: &RequestView| {
+        waiting.retain(|request| {
             let by = request.approval.as_ref().map(|approval| approval.by);
             // Names of people are their own, so the name tells who asked.
             by.is_some_and(|by| is_decider(caller, by, request)) && request.requested_by != caller.name
-        };
-        Ok(found.results.into_iter().filter(decides).take(MOST_SHOWN).collect())
+        });
+        waiting.sort_by_key(|request| request.approval.as_ref().map(|approval| approval.expires_at));
+        waiting.truncate(MOST_SHOWN);
+        Ok(waiting)
     }
 }
 
-/// How many that wait are looked at, to find those that the caller decides about.
+/// How many that wait in a team are looked at, to find those that the caller decides about.
 const LOOKED_AT: u32 = 100;
 /// How many of those are shown.
 const MOST_SHOWN: usize = 20;

@@ -20,8 +20,7 @@ use crate::{
 };
 use bytes::Bytes;
 use domain::{
-    action::{self, Kind},
-    change,
+    action, change,
     command::{Command, Operation},
     correlation::CorrelationId,
     etag::IfMatch,
@@ -32,7 +31,6 @@ use domain::{
     name::Name,
     problem::{FieldError, ProblemKind, Versions},
     role::TeamAct,
-    state::RequestState,
     time::Moment,
     view::{Object, ResourceView},
 };
@@ -236,22 +234,6 @@ impl Portal {
 }
 
 impl Inner {
-    /// Stops what the steps of the create of a resource have under way, now that it is to be deleted. A delete that waits for
-    /// approval stops nothing.
-    pub(super) async fn stop_for(&self, delete: RequestId) -> Result<()> {
-        let Some(delete) = self.store.request(delete).await? else { return Ok(()) };
-        let view = &delete.view;
-        if Kind::of(&view.action) != Kind::Delete || view.state == RequestState::PendingApproval {
-            return Ok(());
-        }
-        if let Some(life) = self.store.life(delete.resource).await?
-            && self.catalog.get(&life.view.offering).is_some_and(|offering| offering.composite.is_some())
-        {
-            self.cancel_steps(life.view.created_by.id).await;
-        }
-        Ok(())
-    }
-
     async fn changed(
         &self,
         caller: &Caller,

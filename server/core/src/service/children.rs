@@ -19,6 +19,7 @@ use domain::{
     key::SubmissionKey,
     name::Name,
     role::{PortalRole, TeamRole},
+    state::RequestState,
     submission::Channel,
     time::Moment,
 };
@@ -38,6 +39,22 @@ impl Inner {
     /// Who asks for the steps of this request.
     pub(crate) fn asking_for<'a>(&'a self, parent: &'a StoredRequest, hold: Hold) -> Asking<'a> {
         Asking { portal: self, parent, hold: Some(hold) }
+    }
+
+    /// Stops what the steps of the create of a resource have under way, now that it is to be deleted. A delete that waits for
+    /// approval stops nothing.
+    pub(super) async fn stop_for(&self, delete: RequestId) -> Result<()> {
+        let Some(delete) = self.store.request(delete).await? else { return Ok(()) };
+        let view = &delete.view;
+        if Kind::of(&view.action) != Kind::Delete || view.state == RequestState::PendingApproval {
+            return Ok(());
+        }
+        if let Some(life) = self.store.life(delete.resource).await?
+            && self.catalog.get(&life.view.offering).is_some_and(|offering| offering.composite.is_some())
+        {
+            self.cancel_steps(life.view.created_by.id).await;
+        }
+        Ok(())
     }
 
     /// Stops what the steps of a request have under way, now that it is to be canceled. The request's own worker would do it

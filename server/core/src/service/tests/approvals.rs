@@ -12,7 +12,7 @@ use domain::{
     id::RequestId,
     problem::ProblemKind::{
         AlreadyDecided, Forbidden, InvalidJson, InvalidParameters, KeyMissing, KeyReused, NotFound,
-        OwnRequest,
+        OwnRequest, QuotaExceeded,
     },
     role::{PortalRole, TeamRole},
     state::RequestState::{Canceled, Failed, PendingApproval, Queued, Rejected, Running, Succeeded},
@@ -328,4 +328,15 @@ async fn a_whole_fails_where_a_step_is_rejected_and_tried_again_asks_again() {
         approve(&house, &otto, with, waits.await).await.unwrap();
     }
     house.reaches(id, Succeeded).await;
+}
+
+#[tokio::test]
+async fn what_waits_holds_its_share_of_the_quota_until_it_is_rejected() {
+    let house = House::build(guarded(Decider::Owner, &["create"])).await;
+    let olga = house.person("olga", "alpha", TeamRole::Owner).await;
+    house.portal.set_team_quota("alpha", Some(1)).await.unwrap();
+    let id = house.create("one").await;
+    assert_eq!(house.send("k", &vm("two")).await.unwrap_err().kind, QuotaExceeded);
+    reject(&house, &olga, "k", id, &json!({ "reason": "no" })).await.unwrap();
+    assert!(!house.send("k", &vm("two")).await.unwrap().replayed);
 }

@@ -164,6 +164,13 @@ pub(super) async fn what_nobody_decides_about_in_time_is_rejected_once(bench: Be
     }
     let decided = bench.asked("decided", "four").await;
     bench.approve(decided).await;
+    let waiting = async |team: Option<&str>, limit| {
+        let found = bench.store.waiting(team.map(name).as_ref(), limit).await.unwrap();
+        found.iter().map(|request| request.id).collect::<Vec<_>>()
+    };
+    assert_eq!(waiting(None, 10).await, ids, "the nearest end first");
+    assert_eq!(waiting(Some("blue"), 2).await, ids[..2]);
+    assert_eq!(waiting(Some("green"), 10).await, []);
     let (first, last) = (bench.approval(ids[0]).await.expires_at, bench.approval(ids[2]).await.expires_at);
     assert_eq!(bench.store.undecided(at(first.millis() - 1), 10).await.unwrap(), []);
     assert!(!bench.store.time_out(ids[0], at(first.millis() - 1)).await.unwrap());

@@ -6,9 +6,9 @@
 use super::{
     change,
     decide::{Decided, shown},
-    dialect::{Connection, Database, clock},
+    dialect::{Connection, Database, clock, words::UNINDEXED},
     exactly_one, lives,
-    rows::{self, millis},
+    rows::{self, REQUEST, millis},
     runs, write_audit,
 };
 use crate::{
@@ -20,6 +20,7 @@ use domain::{
     action::Kind,
     approval::Verdict,
     id::RequestId,
+    name::Name,
     state::RequestState,
     time::Moment,
     view::{EventEntry, RequestView},
@@ -31,6 +32,11 @@ const TOO_LATE: &str = "The time to decide about it is over, so it is about to b
 
 #[async_trait]
 impl Approvals for Database {
+    async fn waiting(&self, team: Option<&Name>, limit: u32) -> StoreResult<Vec<RequestView>> {
+        self.read((team, limit), |(team, limit), connection| Box::pin(waiting(connection, *team, *limit)))
+            .await
+    }
+
     async fn undecided(&self, now: Moment, limit: u32) -> StoreResult<Vec<RequestId>> {
         self.read((now, limit), |(now, limit), connection| Box::pin(undecided(connection, *now, *limit)))
             .await
@@ -185,6 +191,24 @@ async fn is_over(connection: &mut Connection, id: RequestId, now: Moment) -> Sto
     let over: Option<bool> =
         sqlx::query_scalar(AssertSqlSafe(text)).bind(now.millis()).bind(id.0).fetch_one(connection).await?;
     Ok(over.unwrap_or_default())
+}
+
+async fn waiting(
+    connection: &mut Connection,
+    team: Option<&Name>,
+    limit: u32,
+) -> StoreResult<Vec<RequestView>> {
+    // By the index of what waits: that is little, whatever else its team has requested.
+    let rows = sqlx::query(AssertSqlSafe(format!(
+        "SELECT {REQUEST} FROM request
+          WHERE state = 'pending_approval' AND decide_until IS NOT NULL AND ($1 IS NULL OR {UNINDEXED}team = $1)
+          ORDER BY decide_until, id LIMIT $2",
+    )))
+    .bind(team.map(Name::as_str))
+    .bind(i64::from(limit))
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(|row| rows::request(row).map(|request| request.view)).collect()
 }
 
 async fn undecided(connection: &mut Connection, now: Moment, limit: u32) -> StoreResult<Vec<RequestId>> {
