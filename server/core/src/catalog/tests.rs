@@ -5,6 +5,7 @@ use domain::view::Object;
 use serde_json::{Value, json};
 use std::{fs, os::unix::fs::PermissionsExt};
 
+mod approval;
 mod composites;
 mod expiry;
 mod secrets;
@@ -94,32 +95,6 @@ fn everything_that_can_be_said_is_read() {
     assert!(thing.secret_outputs.contains("password"));
 }
 
-#[test]
-fn who_has_to_approve_what_is_read_and_shown() {
-    let yaml = |approval: &str| format!("{GOOD}approval: {approval}\n");
-    let shelf = Shelf::with("none", &yaml("none"));
-    shelf.add("short", &yaml("owner"));
-    shelf.add("long", &yaml("{ by: administrator, timeout: 90m, for: [create, delete] }"));
-    let catalog = shelf.load();
-    assert_eq!(catalog.broken(), []);
-    let shown = |id: &str| {
-        serde_json::to_value(catalog.get(&name(id)).unwrap().view()).unwrap().get("approval").cloned()
-    };
-    assert_eq!(shown("none"), None);
-    assert_eq!(
-        shown("short"),
-        Some(serde_json::json!({ "by": "owner", "timeout_seconds": 7 * 86400, "for": ["create"] }))
-    );
-    assert_eq!(
-        shown("long"),
-        Some(
-            serde_json::json!({ "by": "administrator", "timeout_seconds": 5400, "for": ["create", "delete"] })
-        )
-    );
-    let long = catalog.get(&name("long")).unwrap();
-    assert!(long.approval_of("delete").is_some() && long.approval_of("update").is_none());
-}
-
 /// Each row: a piece of the good offering, what stands in its place, and where and what is told.
 #[test]
 fn each_mistake_is_told_with_its_line_and_column() {
@@ -131,64 +106,6 @@ fn each_mistake_is_told_with_its_line_and_column() {
         ("version: \"1\"", "version: 1.0", 4, 10, "put it in quotes"),
         ("category: Things", "category: Things\ncategory: Other", 4, 1, "category"),
         ("category: Things", "category: [a", 4, 8, ""),
-        (
-            "category: Things",
-            "category: Things\napproval: boss",
-            4,
-            11,
-            "who decides: none, owner, administrator",
-        ),
-        (
-            "category: Things",
-            "category: Things\napproval: { for: [create] }",
-            4,
-            11,
-            "needs the field \"by\"",
-        ),
-        ("category: Things", "category: Things\napproval: { by: none }", 4, 17, "owner or administrator"),
-        (
-            "category: Things",
-            "category: Things\napproval: { by: owner, until: 7d }",
-            4,
-            24,
-            "no field \"until\"",
-        ),
-        (
-            "category: Things",
-            "category: Things\napproval: { by: owner, timeout: 31d }",
-            4,
-            33,
-            "at most 720h",
-        ),
-        ("category: Things", "category: Things\napproval: { by: owner, timeout: 59s }", 4, 33, "at least 1m"),
-        (
-            "category: Things",
-            "category: Things\napproval: { by: owner, for: create }",
-            4,
-            29,
-            "must be a list",
-        ),
-        (
-            "category: Things",
-            "category: Things\napproval: { by: owner, for: [] }",
-            4,
-            29,
-            "must name something",
-        ),
-        (
-            "category: Things",
-            "category: Things\napproval: { by: owner, for: [update] }",
-            4,
-            30,
-            "does no \"update\"",
-        ),
-        (
-            "category: Things",
-            "category: Things\napproval: { by: owner, for: [create, delete, create] }",
-            4,
-            46,
-            "names \"create\" twice",
-        ),
         ("category: Things", "category: Things\nguard: { max_tries: 0 }", 4, 21, "from 1 to 100"),
         ("category: Things", "category: Things\nguard: { timeout: 10 }", 4, 19, "a time such as"),
         ("category: Things", "category: Things\nguard: { timeout: 10 minutes }", 4, 19, "a time such as"),

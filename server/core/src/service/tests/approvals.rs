@@ -22,15 +22,15 @@ use std::time::Duration;
 
 const WEEK: Duration = Duration::from_hours(7 * 24);
 
-fn policy(by: Decider, actions: &[&str]) -> Option<ApprovalPolicy> {
-    Some(ApprovalPolicy {
+fn policy(by: Decider, actions: &[&str]) -> ApprovalPolicy {
+    ApprovalPolicy {
         needed: ApprovalNeeded { by, timeout_seconds: WEEK.as_secs() },
         actions: actions.iter().map(|action| (*action).to_owned()).collect(),
-    })
+    }
 }
 
 fn guarded(by: Decider, actions: &[&str]) -> Plan {
-    Plan::of(Fake::default()).offering(|offering| offering.approval = policy(by, actions))
+    Plan::of(Fake::default()).offering(|offering| offering.approval = Some(policy(by, actions)))
 }
 
 async fn admin(house: &House, name: &str) -> Caller {
@@ -245,7 +245,7 @@ async fn changes_deletes_and_actions_wait_where_the_offering_says_so() {
 async fn a_dry_run_tells_whose_approval_it_would_take() {
     let mut plan = guarded(Decider::Owner, &["create", "delete"]);
     plan.offerings.extend(pairs(&Fake::default()).offerings.into_iter().skip(1));
-    plan.offerings[1].approval = policy(Decider::Administrator, &["create"]);
+    plan.offerings[1].approval = Some(policy(Decider::Administrator, &["create"]));
     let house = House::build(plan).await;
     let tried = async |body: Value| {
         house
@@ -279,7 +279,7 @@ async fn a_dry_run_tells_whose_approval_it_would_take() {
 async fn a_whole_waits_for_the_approval_of_its_steps() {
     let fake = Fake::default();
     let mut plan = pairs(&fake);
-    plan.offerings[1].approval = policy(Decider::Owner, &["create", "delete"]);
+    plan.offerings[1].approval = Some(policy(Decider::Owner, &["create", "delete"]));
     let house = House::at_work(plan).await;
     let olga = house.person("olga", "alpha", TeamRole::Owner).await;
     let id = house.pair("one").await;
@@ -301,7 +301,7 @@ async fn a_whole_waits_for_the_approval_of_its_steps() {
 #[tokio::test]
 async fn a_whole_fails_where_a_step_is_rejected_and_tried_again_asks_again() {
     let mut plan = pairs(&Fake::default());
-    plan.offerings[1].approval = policy(Decider::Owner, &["create"]);
+    plan.offerings[1].approval = Some(policy(Decider::Owner, &["create"]));
     let house = House::at_work(plan).await;
     let olga = house.person("olga", "alpha", TeamRole::Owner).await;
     let otto = house.person("otto", "alpha", TeamRole::Owner).await;

@@ -119,13 +119,9 @@ pub(super) async fn accept(
     } else {
         also = begin(connection, &life, (change.id, kind), &before, now).await?;
     }
-    match &request.view.desired {
-        Some(desired) => move_on(connection, &life, desired, None, now).await?,
-        None => {
-            let delete = (!waits).then_some(change.id);
-            move_on(connection, &life, &life.view.parameters, delete, now).await?;
-        }
-    }
+    let desired = request.view.desired.as_ref().unwrap_or(&life.view.parameters);
+    let delete = (kind == Kind::Delete && !waits).then_some(change.id);
+    move_on(connection, &life, desired, delete, now).await?;
     let mut answer = Answer::of_request(AnswerKind::Accepted, &request.view)
         .map_err(|error| StoreError::Corrupt(error.to_string()))?;
     answer.etag = Some(domain::etag::Version { resource: life.view.id, number: version }.to_string());
