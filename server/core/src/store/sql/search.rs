@@ -36,13 +36,22 @@ pub(super) async fn requests(
     list: &RequestList,
 ) -> StoreResult<Page<RequestView>> {
     let found = Found::look(connection, list).await?;
-    let (total, (results, next)) = match found.few {
-        Some(few) => {
-            let places = found.places(connection, few).await?;
-            let total = i64::try_from(places.len()).unwrap_or(i64::MAX);
-            (total, found.page_of(connection, places).await?)
-        }
-        None => (found.count(connection).await?, found.walk(connection).await?),
+    let (total, (results, next)) = if let Some(few) = found.few {
+        let places = found.places(connection, &found.sources[few]).await?;
+        let total = i64::try_from(places.len()).unwrap_or(i64::MAX);
+        (total, found.page_of(connection, places).await?)
+    } else {
+        let total = found.count(connection).await?;
+        let page = match found.farther() {
+            _ if total == 0 => (Vec::new(), None),
+            // Few in all, of whom nobody knows where they are.
+            Some(source) if total <= FEW => {
+                let places = found.places(connection, source).await?;
+                found.page_of(connection, places).await?
+            }
+            _ => found.walk(connection).await?,
+        };
+        (total, page)
     };
     Ok(Page {
         total: total.min(COUNTED),
@@ -60,7 +69,7 @@ pub(super) async fn rows(
     let found = Found::look(connection, list).await?;
     match found.few {
         Some(few) => {
-            let places = found.places(connection, few).await?;
+            let places = found.places(connection, &found.sources[few]).await?;
             found.page_of(connection, places).await
         }
         None => found.walk(connection).await,
@@ -108,8 +117,8 @@ impl<'l> Found<'l> {
     }
 
     /// The places of all there are, newest first, where they are among few.
-    async fn places(&self, connection: &mut Connection, few: usize) -> StoreResult<Vec<Cursor>> {
-        let mut query = taken(&self.sources[few]);
+    async fn places(&self, connection: &mut Connection, source: &Source<'_>) -> StoreResult<Vec<Cursor>> {
+        let mut query = taken(source);
         query.push(
             "SELECT request.created_at, request.id FROM taken CROSS JOIN request WHERE request.id = taken.found AND ",
         );
@@ -217,8 +226,7 @@ impl<'l> Found<'l> {
         if self.nowhere() {
             return Ok((Vec::new(), None));
         }
-        let helps = |source: &&Source<'_>| source.is_of(&self.list.scope) && !source.is_in_order();
-        let Some(source) = self.sources.iter().find(helps) else {
+        let Some(source) = self.farther() else {
             return self.walk_through(connection, None).await;
         };
         let (results, next) = self.walk_through(connection, Some(WALKED)).await?;
@@ -233,6 +241,13 @@ impl<'l> Found<'l> {
         self.after(&mut query, "request");
         self.in_order(&mut query);
         self.page(connection, query).await
+    }
+
+    /// The source that finds what lies far back.
+    fn farther(&self) -> Option<&Source<'l>> {
+        let scope = &self.list.scope;
+        let of_states = self.sources.iter().find(|source| source.is_of_states(scope));
+        of_states.or_else(|| self.sources.iter().find(|source| source.is_of(scope) && !source.is_in_order()))
     }
 
     /// The page, out of so many of the rows in their order, or of all of them.
