@@ -5,9 +5,15 @@ use std::path::Path;
 
 /// How many keys one commit holds.
 const CHUNK: u64 = 100_000;
+/// The terms by which one is found, as the portal writes them; `{hex}` stands around each.
+fn terms(hex: impl Fn(&str) -> String) -> String {
+    let terms = ["t=bench", "o=fast", "b=bench", "c=api", "pcount=1", "psize=small"];
+    let terms: Vec<String> = terms.into_iter().map(|term| hex(&format!("'{term}'"))).collect();
+    format!("' ' || {} || ' '", terms.join(" || ' ' || "))
+}
 
 /// Fills the file of a portal that is not running with `keys` finished requests of the team `bench`, each with its
-/// resource, claim, submission and history. They ended over the last five days.
+/// resource, claim, submission, words and history. They ended over the last five days.
 pub(crate) fn sqlite(file: &Path, keys: u64) {
     let connection = rusqlite::Connection::open(file).unwrap();
     // Durability is for what is measured, not for what is set up.
@@ -16,6 +22,13 @@ pub(crate) fn sqlite(file: &Path, keys: u64) {
         .unwrap();
     let principal: Vec<u8> =
         connection.query_row("SELECT id FROM principal LIMIT 1", [], |row| row.get(0)).unwrap();
+    let terms = terms(|term| format!("hex({term})"));
+    let words = format!(
+        "INSERT INTO sought (request, text, terms)
+         SELECT request, char(10) || 'filled-' || n || char(10) || lower(hex(request)) || char(10) || 'bench' || char(10)
+                         || key || char(10) || '1' || char(10) || 'small' || char(10), {terms}
+           FROM new WHERE ?1 IS NOT NULL ORDER BY n"
+    );
     let now: i64 = connection.query_row("SELECT unixepoch() * 1000", [], |row| row.get(0)).unwrap();
     let step = (5 * 86_400_000 / i64::try_from(keys).unwrap()).max(1);
     let mut from = 0;
@@ -61,6 +74,12 @@ pub(crate) fn sqlite(file: &Path, keys: u64) {
              SELECT submission, 'bench', ?1, key, request, 'create', 'first', 'api', 'bench', at FROM new",
             "INSERT INTO event (request, seq, attempt, at, entry)
              SELECT request, 1, 1, at, '{\"kind\":\"state\",\"state\":\"succeeded\"}' FROM new WHERE ?1 IS NOT NULL",
+            words.as_str(),
+            "INSERT INTO sought_trigram (rowid, text)
+             SELECT id, text FROM sought WHERE id > (SELECT upto FROM sought_upto) AND ?1 IS NOT NULL ORDER BY id",
+            "INSERT INTO sought_term (rowid, terms)
+             SELECT id, terms FROM sought WHERE id > (SELECT upto FROM sought_upto) AND ?1 IS NOT NULL ORDER BY id",
+            "UPDATE sought_upto SET upto = (SELECT max(id) FROM sought) WHERE ?1 IS NOT NULL",
         ] {
             connection.execute(statement, [&principal]).unwrap();
         }
@@ -73,6 +92,15 @@ pub(crate) fn sqlite(file: &Path, keys: u64) {
 /// The same in PostgreSQL.
 pub(crate) async fn postgres(url: &str, keys: u64) {
     let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
+    // Made again at the end, for they would be the slowest to fill row by row.
+    sqlx::raw_sql(
+        "SET synchronous_commit = off; SET maintenance_work_mem = '512MB'; DROP INDEX IF EXISTS sought_trigram;
+         DROP INDEX sought_term;",
+    )
+    .execute(&mut connection)
+    .await
+    .unwrap();
+    let terms = terms(|term| format!("upper(encode(convert_to({term}, 'UTF8'), 'hex'))"));
     let mut from = 0;
     while from < keys {
         let until = (from + CHUNK).min(keys);
@@ -104,12 +132,24 @@ pub(crate) async fn postgres(url: &str, keys: u64) {
                         '{{\"count\":1,\"size\":\"small\"}}', request, at, at FROM new),
                   submissions AS (
                  INSERT INTO submission (id, team, principal, key, request, operation, outcome, channel, sent_by, at)
-                 SELECT submission, 'bench', who.id, key, request, 'create', 'first', 'api', 'bench', at FROM new, who)
+                 SELECT submission, 'bench', who.id, key, request, 'create', 'first', 'api', 'bench', at FROM new, who),
+                  words AS (
+                 INSERT INTO sought (request, text, terms)
+                 SELECT request, E'\\nfilled-' || n || E'\\n' || request || E'\\nbench\\n' || key || E'\\n1\\nsmall\\n', {terms}
+                   FROM new ORDER BY n)
              INSERT INTO event (request, seq, attempt, at, entry)
              SELECT request, 1, 1, at, '{{\"kind\":\"state\",\"state\":\"succeeded\"}}' FROM new"
         );
         sqlx::query(sqlx::AssertSqlSafe(statement)).execute(&mut connection).await.unwrap();
         from = until;
     }
-    sqlx::query("ANALYZE").execute(&mut connection).await.unwrap();
+    sqlx::raw_sql(
+        "CREATE INDEX sought_term ON sought USING gin (string_to_array(terms, ' '));
+         CREATE INDEX sought_trigram ON sought USING gin (text gin_trgm_ops)",
+    )
+    .execute(&mut connection)
+    .await
+    .unwrap();
+    // By itself, for it cannot be part of a transaction.
+    sqlx::query("VACUUM ANALYZE").execute(&mut connection).await.unwrap();
 }

@@ -1,7 +1,7 @@
 //! PostgreSQL by itself: the rows of a submission as the guard writes them, by pgbench at 64 clients, in the portal's own
 //! tables, durably.
 
-use crate::{cluster::Cluster, report::Line, server::key_file};
+use crate::{cluster::Cluster, report::Line, server};
 use std::{fmt::Write, path::PathBuf, process::Command, time::Duration};
 use tempfile::TempDir;
 
@@ -9,15 +9,9 @@ use tempfile::TempDir;
 pub(crate) fn inserts(cluster: &Cluster, what: &str, each: u32, measured: Duration) -> Line {
     let url = cluster.database();
     let folder = TempDir::new().unwrap();
-    let key = key_file(folder.path());
-    let migrated = Command::new(env!("CARGO_BIN_EXE_keyturn"))
-        .arg("migrate")
-        .current_dir(folder.path())
-        .env_clear()
-        .env("KEYTURN_DATABASE_URL", &url)
-        .env("KEYTURN_SECRET_KEY_FILE", &key)
-        .status()
-        .unwrap();
+    server::key_file(folder.path());
+    let settings = [("KEYTURN_DATABASE_URL".to_owned(), url.clone())];
+    let migrated = server::command(folder.path(), &["migrate"], &settings).status().unwrap();
     assert!(migrated.success());
     let script = folder.path().join("script.sql");
     std::fs::write(&script, statements(each)).unwrap();

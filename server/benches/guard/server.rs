@@ -7,7 +7,7 @@ use sqlx::Connection;
 use std::{
     io::{BufRead, BufReader},
     os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -32,12 +32,12 @@ pub(crate) struct SettingUp {
     pub(crate) workers: &'static str,
     /// How many finished keys there are.
     pub(crate) keys: u64,
-    /// Further settings.
-    pub(crate) settings: &'static [(&'static str, &'static str)],
 }
 
 /// An empty portal as it is by default.
-pub(crate) const PLAIN: SettingUp = SettingUp { workers: "4", keys: 0, settings: &[] };
+pub(crate) const PLAIN: SettingUp = SettingUp { workers: "4", keys: 0 };
+
+const KEY_FILE: &str = "secret.key";
 
 /// A server that runs.
 #[derive(Debug)]
@@ -47,6 +47,7 @@ pub(crate) struct Server {
     head: String,
     folder: TempDir,
     database: Database,
+    settings: Vec<(String, String)>,
     /// From the start of the program to its first answer.
     pub(crate) cold_start: Duration,
 }
@@ -55,25 +56,12 @@ impl Server {
     /// The portal.
     pub(crate) async fn portal(database: &Database, setting_up: &SettingUp) -> Self {
         let folder = TempDir::new().unwrap();
-        let key = key_file(folder.path());
-        let command = |arguments: &[&str]| {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_keyturn"));
-            command
-                .args(arguments)
-                .current_dir(folder.path())
-                .env_clear()
-                .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-                .env("KEYTURN_LISTEN", "127.0.0.1:0")
-                .env("KEYTURN_LOG", "warn")
-                .env("KEYTURN_WORKERS", setting_up.workers)
-                .envs(setting_up.settings.iter().copied())
-                .env("KEYTURN_SECRET_KEY_FILE", &key)
-                .env("KEYTURN_CATALOG", Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/catalog"));
-            if let Database::Postgres(url) = database {
-                command.env("KEYTURN_DATABASE_URL", url);
-            }
-            command
-        };
+        key_file(folder.path());
+        let mut settings = vec![("KEYTURN_WORKERS".to_owned(), setting_up.workers.to_owned())];
+        if let Database::Postgres(url) = database {
+            settings.push(("KEYTURN_DATABASE_URL".to_owned(), url.clone()));
+        }
+        let command = |arguments: &[&str]| command(folder.path(), arguments, &settings);
         let run = |arguments: &[&str]| {
             let output = command(arguments).stderr(Stdio::inherit()).output().unwrap();
             assert!(output.status.success(), "{arguments:?}");
@@ -92,30 +80,36 @@ impl Server {
             }
         }
         let started = Instant::now();
-        let child =
-            command(&["serve", "--json"]).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
-        let (child, address) = listening(child);
+        let (child, address) = listening(command(&["serve", "--json"]));
         std::net::TcpStream::connect(&address).unwrap();
         let cold_start = started.elapsed();
         let head = format!(
             "POST /api/v1/teams/bench/requests HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {token}\r\n\
              Content-Type: application/json\r\n"
         );
-        Self { child, address, head, folder, database: database.clone(), cold_start }
+        Self { child, address, head, folder, database: database.clone(), settings, cold_start }
+    }
+
+    /// The same portal, stopped and started with further settings.
+    pub(crate) fn again(mut self, settings: &[(&str, &str)]) -> Self {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.settings.extend(settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        (self.child, self.address) =
+            listening(command(self.folder.path(), &["serve", "--json"], &self.settings));
+        self
     }
 
     /// An endpoint that reads its body and answers with these bytes: what HTTP alone allows.
     pub(crate) fn bare(body: &str) -> Self {
         let started = Instant::now();
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args([BARE, body])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (child, address) = listening(child);
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args([BARE, body]);
+        let (child, address) = listening(command);
         let head = "POST / HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n".to_owned();
         let folder = TempDir::new().unwrap();
-        Self { child, address, head, folder, database: Database::Sqlite, cold_start: started.elapsed() }
+        let (database, settings) = (Database::Sqlite, Vec::new());
+        Self { child, address, head, folder, database, settings, cold_start: started.elapsed() }
     }
 
     pub(crate) fn address(&self) -> &str {
@@ -187,16 +181,32 @@ impl Drop for Server {
     }
 }
 
-/// A key in a folder, as it is supplied with PostgreSQL; the same serves on SQLite.
-pub(crate) fn key_file(folder: &Path) -> PathBuf {
-    let key = folder.join("secret.key");
+/// Puts a key into a folder, as it is supplied with PostgreSQL; the same serves on SQLite.
+pub(crate) fn key_file(folder: &Path) {
+    let key = folder.join(KEY_FILE);
     std::fs::write(&key, "5a".repeat(32)).unwrap();
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
-    key
 }
 
-/// Waits until the program says where it listens.
-fn listening(mut child: Child) -> (Child, String) {
+/// The program in its folder, with these settings and no other.
+pub(crate) fn command(folder: &Path, arguments: &[&str], settings: &[(String, String)]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_keyturn"));
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("KEYTURN_LISTEN", "127.0.0.1:0")
+        .env("KEYTURN_LOG", "warn")
+        .env("KEYTURN_SECRET_KEY_FILE", folder.join(KEY_FILE))
+        .env("KEYTURN_CATALOG", Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/catalog"))
+        .envs(settings.iter().map(|(name, value)| (name, value)));
+    command
+}
+
+/// Starts a program and waits until it says where it listens.
+fn listening(mut command: Command) -> (Child, String) {
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let listens: Value = serde_json::from_str(&line).unwrap();

@@ -14,11 +14,11 @@ pub(crate) fn key(n: u64) -> String {
     format!("{:016x}-{:08x}", n.wrapping_mul(0x9E37_79B9_7F4A_7C15), n)
 }
 
-/// What is in every column that a search knows, by the request's number `n`, in SQL that both databases take; `{key}`
-/// aside.
+/// What is in every column that a search knows, by the request's number `n`, in SQL that both databases take. Teams are
+/// spread among all, so that a team's requests are of every kind.
 fn values(requests: u64) -> String {
     format!(
-        "CASE n % 40 WHEN 0 THEN 'bench' ELSE 'team-' || (n % 40) END AS team, 'user-' || (n % 500) AS requested_by,
+        "CASE n * 7919 % 100003 % 40 WHEN 0 THEN 'bench' ELSE 'team-' || (n * 7919 % 100003 % 40) END AS team, 'user-' || (n % 500) AS requested_by,
          CASE n % 5 WHEN 0 THEN 'form' WHEN 1 THEN 'hook' ELSE 'api' END AS channel,
          CASE n % 10 WHEN 3 THEN 'delete' ELSE 'create' END AS action,
          CASE n % 100000 WHEN 7 THEN 'rare' ELSE 'off-' || (n % 20) END AS offering, 'srv-' || (n % 7) || '-' || n AS name,
@@ -46,9 +46,13 @@ the ' || (n * 31 % 100003) || ' of all
 ' || CASE n % 3 WHEN 0 THEN 'small' ELSE 'large' END || '
 '";
 
-/// The terms of a request, likewise; `{hex}` stands around each.
+/// The terms of a request as the portal writes them, out of the columns and likewise; `{hex}` stands around each.
 fn terms(hex: impl Fn(&str) -> String) -> String {
     let terms = [
+        "'t=' || team",
+        "'o=' || offering",
+        "'b=' || requested_by",
+        "'c=' || channel",
         "'lenv=' || CASE n % 4 WHEN 0 THEN 'test' ELSE 'prod' END",
         "'lorder=ORD-' || (n / 3)",
         "'pcount=' || (n % 9)",

@@ -163,7 +163,7 @@ impl<'l> Found<'l> {
             return self.count_of(connection, source, true).await;
         }
         // What did not end well is little beside all else.
-        if let Some(source) = self.sources.iter().find(|source| source.is_of_states(&self.list.scope)) {
+        if let Some(source) = self.sources.iter().find(|source| source.is_uncommon(&self.list.scope)) {
             return self.count_of(connection, source, false).await;
         }
         if let Some(source) = worded(self.list) {
@@ -246,7 +246,7 @@ impl<'l> Found<'l> {
     /// The source that finds what lies far back.
     fn farther(&self) -> Option<&Source<'l>> {
         let scope = &self.list.scope;
-        let of_states = self.sources.iter().find(|source| source.is_of_states(scope));
+        let of_states = self.sources.iter().find(|source| source.is_uncommon(scope));
         of_states.or_else(|| self.sources.iter().find(|source| source.is_of(scope) && !source.is_in_order()))
     }
 

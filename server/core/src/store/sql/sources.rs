@@ -28,6 +28,8 @@ pub(super) enum Source<'l> {
     Correlation(Operator, Vec<String>),
     /// Those that a column's index knows.
     Column(Filter<'l>),
+    /// Those with one of these actions, none of which is a create; of these teams, if any are named.
+    Actions(Filter<'l>, Vec<String>),
     /// Those in one of these states, open ones and ones that ended otherwise than well; of these teams, if any are named.
     States(Vec<RequestState>, Vec<String>),
     /// Those with all of the first terms and with any of the second, where there are any.
@@ -66,17 +68,12 @@ pub(super) async fn sources<'l>(
             (Field::Action, Operator::Equals | Operator::In, Values::Texts(texts))
                 if texts.iter().all(|action| action != domain::action::CREATE) =>
             {
-                sources.push(Source::Column(filter));
+                sources.push(Source::Actions(filter, teams(&list.scope)));
             }
             (Field::State, ..) => {
                 let states = filter.states();
                 if !states.contains(&RequestState::Succeeded) {
-                    let teams = match &list.scope {
-                        ListScope::Team(team) => vec![team.to_string()],
-                        ListScope::Teams(teams) => teams.iter().map(ToString::to_string).collect(),
-                        ListScope::All | ListScope::RequestedBy(_) => Vec::new(),
-                    };
-                    sources.push(Source::States(states, teams));
+                    sources.push(Source::States(states, teams(&list.scope)));
                 }
             }
             (
@@ -93,11 +90,14 @@ pub(super) async fn sources<'l>(
         }
     }
     sought.extend(search.text().map(folded));
-    let (found, mut scanned): (Vec<_>, Vec<_>) = sought.into_iter().partition(|text| words::findable(text));
-    if !found.is_empty() && words::indexed(connection).await? {
-        sources.extend(found.into_iter().map(Source::Words));
-    } else {
-        scanned.extend(found);
+    let mut scanned = Vec::new();
+    let indexed = !sought.is_empty() && words::indexed(connection).await?;
+    for text in sought {
+        if indexed && words::findable(&text) && !words::frequent(connection, &text).await? {
+            sources.push(Source::Words(text));
+        } else {
+            scanned.push(text);
+        }
     }
     for field in [Field::FinishedAt, Field::CreatedAt] {
         if search.filters().any(|filter| filter.field == field && bounds(filter.operator)) {
@@ -116,6 +116,23 @@ pub(super) async fn sources<'l>(
         sources.push(Source::Scope(&list.scope));
     }
     Ok(sources)
+}
+
+/// The teams of a scope, where it is one of teams.
+fn teams(scope: &ListScope) -> Vec<String> {
+    match scope {
+        ListScope::Team(team) => vec![team.to_string()],
+        ListScope::Teams(teams) => teams.iter().map(ToString::to_string).collect(),
+        ListScope::All | ListScope::RequestedBy(_) => Vec::new(),
+    }
+}
+
+/// Adds that it is one of these teams', if any are named.
+fn of_teams(query: &mut QueryBuilder<Db>, teams: &[String]) {
+    if !teams.is_empty() {
+        query.push(" AND team IN (");
+        listed(query, teams.iter().cloned());
+    }
 }
 
 /// What a search asks for in terms that every row of words of a request has.
@@ -185,7 +202,9 @@ impl Source<'_> {
             Self::Column(filter) => {
                 everywhere && alone && compared == 1 && filter.operator != Operator::StartsWith
             }
-            Self::States(_, teams) => everywhere && alone && compared == 1 && teams.is_empty(),
+            Self::Actions(_, teams) | Self::States(_, teams) => {
+                everywhere == teams.is_empty() && alone && compared == 1 && self.is_of(&list.scope)
+            }
             Self::Times(field, _) => {
                 everywhere
                     && alone
@@ -209,9 +228,9 @@ impl Source<'_> {
         }
     }
 
-    /// Whether it is about states, and all that it gives is in the scope.
-    pub(super) fn is_of_states(&self, scope: &ListScope) -> bool {
-        matches!(self, Self::States(..)) && self.is_of(scope)
+    /// Whether it is about what few do or how few end, and all that it gives is in the scope.
+    pub(super) fn is_uncommon(&self, scope: &ListScope) -> bool {
+        matches!(self, Self::Actions(..) | Self::States(..)) && self.is_of(scope)
     }
 
     /// Whether it is a span of the order in which lists are.
@@ -224,14 +243,17 @@ impl Source<'_> {
         match (scope, self) {
             (ListScope::All, _)
             | (ListScope::Team(_) | ListScope::Teams(_), Self::Terms(..) | Self::Worded(..)) => true,
-            (_, Self::States(_, teams)) => !teams.is_empty(),
+            (_, Self::Actions(_, teams) | Self::States(_, teams)) => !teams.is_empty(),
             _ => false,
         }
     }
 
     /// Whether it gives each request once.
     pub(super) fn gives_each_once(&self) -> bool {
-        matches!(self, Self::Column(_) | Self::States(..) | Self::Times(..) | Self::Scope(_))
+        !matches!(
+            self,
+            Self::Correlation(..) | Self::Terms(..) | Self::Worded(..) | Self::Words(_) | Self::Scan(_)
+        )
     }
 
     /// Writes the look for its requests.
@@ -255,26 +277,29 @@ impl Source<'_> {
                     }
                     (Values::Texts(texts), operator) => {
                         tested(query, column, operator, texts);
-                        if filter.field == Field::Action {
-                            query.push(" AND action <> 'create'");
-                        }
                     }
                     _ => compared_bare(query, *filter, column),
                 }
+            }
+            Self::Actions(filter, teams) => {
+                query.push("SELECT id FROM request WHERE action <> 'create' AND ");
+                compared_bare(query, *filter, "action");
+                of_teams(query, teams);
             }
             Self::States(states, teams) => {
                 let of = |known: &[RequestState]| -> Vec<String> {
                     states.iter().filter(|state| known.contains(state)).map(ToString::to_string).collect()
                 };
-                query.push("SELECT id FROM request WHERE finished_at IS NULL AND state IN (");
-                listed(query, of(&OPEN).into_iter());
-                query.push(
-                    " UNION ALL SELECT id FROM request WHERE state IN ('failed', 'canceled', 'rejected') AND state IN (",
-                );
-                listed(query, of(&OTHERWISE).into_iter());
-                if !teams.is_empty() {
-                    query.push(" AND team IN (");
-                    listed(query, teams.iter().cloned());
+                for (kind, known) in [
+                    ("SELECT id FROM request WHERE finished_at IS NULL", &OPEN[..]),
+                    (
+                        " UNION ALL SELECT id FROM request WHERE state IN ('failed', 'canceled', 'rejected')",
+                        &OTHERWISE,
+                    ),
+                ] {
+                    query.push(kind).push(" AND state IN (");
+                    listed(query, of(known).into_iter());
+                    of_teams(query, teams);
                 }
             }
             Self::Terms(all, any) => words::having_terms(query, all, any, None),

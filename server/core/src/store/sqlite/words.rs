@@ -59,6 +59,12 @@ pub(in crate::store) fn findable(text: &str) -> bool {
     text.chars().nth(1).is_some() && !text.ends_with('\n')
 }
 
+/// Whether a text is found sooner by looking through all words than by the index, which gives its rows one by one here.
+#[expect(clippy::unused_async, reason = "PostgreSQL has to look")]
+pub(in crate::store) async fn frequent(_: &mut Connection, _: &str) -> StoreResult<bool> {
+    Ok(false)
+}
+
 /// Adds a look for requests with all of these terms, with any of the others where there are any, and with this text among
 /// their words. It may give one more than once.
 pub(in crate::store) fn having_terms(
