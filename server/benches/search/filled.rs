@@ -46,6 +46,11 @@ the ' || (n * 31 % 100003) || ' of all
 ' || CASE n % 3 WHEN 0 THEN 'small' ELSE 'large' END || '
 '";
 
+/// Those of the further key that every twentieth was asked for by.
+const FURTHER: &str = "'
+again-' || key || '
+'";
+
 /// The terms of a request as the portal writes them, out of the columns and likewise; `{hex}` stands around each.
 fn terms(hex: impl Fn(&str) -> String) -> String {
     let terms = [
@@ -80,7 +85,8 @@ pub(crate) fn sqlite(file: &Path, requests: u64) {
                         UPDATE principal SET role = 'admin';",
         )
         .unwrap();
-    let terms = terms(|term| format!("hex({term})"));
+    let hex = |term: &str| format!("hex({term})");
+    let terms = terms(hex);
     let values = values(requests);
     let mut from = 1;
     while from <= requests {
@@ -116,6 +122,11 @@ pub(crate) fn sqlite(file: &Path, requests: u64) {
                 "|| lower(substr(hex(id), 1, 8) || '-' || substr(hex(id), 9, 4) || '-' || substr(hex(id), 13, 4) || '-'
                           || substr(hex(id), 17, 4) || '-' || substr(hex(id), 21)) ||",
             ),
+            format!(
+                "INSERT INTO sought (request, text, terms) SELECT id, {FURTHER}, {terms} || {} || ' '
+                   FROM new WHERE n % 20 = 0 ORDER BY n",
+                hex("'k='")
+            ),
             "INSERT INTO sought_trigram (rowid, text)
              SELECT id, text FROM sought WHERE id > (SELECT upto FROM sought_upto) ORDER BY id"
                 .to_owned(),
@@ -143,7 +154,8 @@ pub(crate) async fn postgres(url: &str, requests: u64) {
     .execute(&mut connection)
     .await
     .unwrap();
-    let terms = terms(|term| format!("upper(encode(convert_to({term}, 'UTF8'), 'hex'))"));
+    let hex = |term: &str| format!("upper(encode(convert_to({term}, 'UTF8'), 'hex'))");
+    let (terms, further) = (terms(hex), hex("'k='"));
     let values = values(requests);
     let id = |at: &str, salt: &str| {
         format!(
@@ -167,7 +179,9 @@ pub(crate) async fn postgres(url: &str, requests: u64) {
                   submissions AS (
                  {SUBMISSION} SELECT {of_submission}, team, principal, key, id, 'create', {OUTCOME}, 'api', requested_by,
                                      at + turn FROM new, who, generate_series(0, 9) AS turns (turn))
-             INSERT INTO sought (request, text, terms) SELECT id, {WORDS}, {terms} FROM new ORDER BY n"
+             INSERT INTO sought (request, text, terms)
+             SELECT id, {WORDS}, {terms} FROM new
+              UNION ALL SELECT id, {FURTHER}, {terms} || {further} || ' ' FROM new WHERE n % 20 = 0"
         );
         sqlx::query(sqlx::AssertSqlSafe(statement)).bind(keys).execute(&mut connection).await.unwrap();
         from = until;

@@ -150,6 +150,7 @@ impl Sought {
         if let Some(request) = request {
             sought.terms = Self::of(request, None).terms;
         }
+        sought.add_term(&further_term());
         sought.add(key);
         if let Some(correlation_id) = correlation_id {
             sought.add(correlation_id);
@@ -199,6 +200,11 @@ pub(super) fn field_term(field: Field, value: &str) -> Option<String> {
         _ => return None,
     };
     Some(term(kind, "", value))
+}
+
+/// The term of the words of every further key that is bound to a request, which are not the request's own.
+pub(super) fn further_term() -> String {
+    term('k', "", "")
 }
 
 /// The term of every row of words in which something else than ASCII follows these two letters.

@@ -53,6 +53,17 @@ pub(in crate::store) fn having_terms(
     text: Option<&str>,
 ) {
     query.push("SELECT request AS id FROM sought WHERE ");
+    with_terms(query, all, any, text);
+}
+
+/// Adds a look for as many rows as words have all of these terms, with any of the others where there are any. It takes the
+/// index alone, as far as nothing changed of late.
+pub(in crate::store) fn rows_with_terms(query: &mut QueryBuilder<Db>, all: &[String], any: &[String]) {
+    query.push("SELECT 1 FROM sought WHERE ");
+    with_terms(query, all, any, None);
+}
+
+fn with_terms(query: &mut QueryBuilder<Db>, all: &[String], any: &[String], text: Option<&str>) {
     let mut terms = query.separated(" AND ");
     for (operator, terms_of) in [("@>", all), ("&&", any)] {
         if !terms_of.is_empty() {

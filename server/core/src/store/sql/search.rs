@@ -23,6 +23,8 @@ use std::cmp::Reverse;
 
 /// Up to where a total is counted.
 pub(super) const COUNTED: i64 = 10_000;
+/// How many rows more are counted, since a request may have several.
+const SPARE: i64 = COUNTED / 10;
 /// How many rows are taken and sorted at the most, rather than walked through.
 const FEW: i64 = 5_000;
 /// How many rows of a list's scope are walked through before what is sought is taken from a source.
@@ -96,7 +98,7 @@ impl<'l> Found<'l> {
         for (place, source) in found.sources.iter().enumerate() {
             query.push(if place == 0 { "(" } else { ", (" });
             query.push("SELECT count(*) FROM (SELECT 1 FROM (");
-            source.look(&mut query);
+            source.count(&mut query);
             query.push(") AS source LIMIT ").push_bind(FEW + 1).push(format!(") AS up_to) AS n{place}"));
         }
         let row = query.build().persistent(false).fetch_one(connection).await?;
@@ -118,11 +120,18 @@ impl<'l> Found<'l> {
 
     /// The places of all there are, newest first, where they are among few.
     async fn places(&self, connection: &mut Connection, source: &Source<'_>) -> StoreResult<Vec<Cursor>> {
-        let mut query = taken(source);
-        query.push(
-            "SELECT request.created_at, request.id FROM taken CROSS JOIN request WHERE request.id = taken.found AND ",
-        );
-        conditions(&mut query, self.list, None);
+        let mut query = if source.says_all(self.list) && source.is_of_requests() {
+            let mut query = QueryBuilder::new("");
+            source.select(&mut query, "created_at, id");
+            query
+        } else {
+            let mut query = taken(source);
+            query.push(
+                "SELECT request.created_at, request.id FROM taken CROSS JOIN request WHERE request.id = taken.found AND ",
+            );
+            conditions(&mut query, self.list, None);
+            query
+        };
         let found = query.build().persistent(false).fetch_all(connection).await?;
         let place = |row: &DbRow| -> StoreResult<Cursor> {
             Ok(Cursor { at: Moment::from_millis(row.try_get(0)?), id: row.try_get(1)? })
@@ -192,8 +201,18 @@ impl<'l> Found<'l> {
     ) -> StoreResult<i64> {
         // Few come twice, so that a few more than are counted are enough; and those are read one by one, where all of
         // them would have to be sorted.
-        let once = source.gives_each_once();
-        let enough = if once { COUNTED + 1 } else { COUNTED + COUNTED / 10 };
+        let once = source.is_of_requests();
+        if let Some(further) = source.further().filter(|_| exact) {
+            let (rows, further) = self.rows_of(connection, source, &further).await?;
+            // A further key has what never changes of its request, but labels of its own.
+            if further == 0
+                || rows - further > COUNTED
+                || further <= SPARE && self.list.search.labels().is_empty()
+            {
+                return Ok(rows - further);
+            }
+        }
+        let enough = if once { COUNTED + 1 } else { COUNTED + SPARE };
         let counted = if once { "count(*)" } else { "count(DISTINCT id)" };
         let mut query = QueryBuilder::new(format!("SELECT count(*), {counted} FROM ("));
         self.met(&mut query, source, exact, "SELECT source.id");
@@ -207,6 +226,24 @@ impl<'l> Found<'l> {
         self.met(&mut query, source, exact, "SELECT DISTINCT source.id");
         query.push(" LIMIT ").push_bind(COUNTED + 1).push(") AS met");
         Ok(query.build_query_scalar().persistent(false).fetch_one(connection).await?)
+    }
+
+    /// How many rows a source has, counted to beyond [`COUNTED`] and [`SPARE`], and how many of them are further keys', to
+    /// beyond [`SPARE`].
+    async fn rows_of(
+        &self,
+        connection: &mut Connection,
+        source: &Source<'_>,
+        further: &Source<'_>,
+    ) -> StoreResult<(i64, i64)> {
+        let mut query = QueryBuilder::new("SELECT ");
+        for (source, upto, end) in [(source, COUNTED + SPARE + 1, "), "), (further, SPARE + 1, ")")] {
+            query.push("(SELECT count(*) FROM (SELECT 1 FROM (");
+            source.count(&mut query);
+            query.push(") AS source LIMIT ").push_bind(upto).push(") AS up_to").push(end);
+        }
+        let row = query.build().persistent(false).fetch_one(connection).await?;
+        Ok((row.try_get(0)?, row.try_get(1)?))
     }
 
     /// Writes a look for what the list holds of a source.

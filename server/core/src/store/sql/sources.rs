@@ -7,7 +7,7 @@ use super::{
 };
 use crate::store::{
     ListScope, RequestList, StoreResult,
-    search::{field_term, folded, is_whole, label_term, parameter_term, team_term},
+    search::{field_term, folded, further_term, is_whole, label_term, parameter_term, team_term},
 };
 use domain::{
     correlation::CORRELATION_LABEL,
@@ -128,9 +128,9 @@ fn teams(scope: &ListScope) -> Vec<String> {
 }
 
 /// Adds that it is one of these teams', if any are named.
-fn of_teams(query: &mut QueryBuilder<Db>, teams: &[String]) {
+fn of_teams(query: &mut QueryBuilder<Db>, unindexed: &str, teams: &[String]) {
     if !teams.is_empty() {
-        query.push(" AND team IN (");
+        query.push(format!(" AND {unindexed}team IN ("));
         listed(query, teams.iter().cloned());
     }
 }
@@ -199,9 +199,7 @@ impl Source<'_> {
         let compared = search.filters().count();
         let alone = search.labels().is_empty() && search.parameters().is_empty() && search.text().is_none();
         match self {
-            Self::Column(filter) => {
-                everywhere && alone && compared == 1 && filter.operator != Operator::StartsWith
-            }
+            Self::Column(_) => everywhere && alone && compared == 1,
             Self::Actions(_, teams) | Self::States(_, teams) => {
                 everywhere == teams.is_empty() && alone && compared == 1 && self.is_of(&list.scope)
             }
@@ -248,16 +246,35 @@ impl Source<'_> {
         }
     }
 
-    /// Whether it gives each request once.
-    pub(super) fn gives_each_once(&self) -> bool {
+    /// Whether it is read out of requests themselves, each of which it gives once.
+    pub(super) fn is_of_requests(&self) -> bool {
         !matches!(
             self,
             Self::Correlation(..) | Self::Terms(..) | Self::Worded(..) | Self::Words(_) | Self::Scan(_)
         )
     }
 
+    /// Writes the look for so many rows as it has, if that is less to do than the look for its requests.
+    pub(super) fn count(&self, query: &mut QueryBuilder<Db>) {
+        match self {
+            Self::Terms(all, any) => words::rows_with_terms(query, all, any),
+            _ => self.look(query),
+        }
+    }
+
+    /// The same of the rows of further keys, where those are told apart.
+    pub(super) fn further(&self) -> Option<Self> {
+        let Self::Terms(all, any) = self else { return None };
+        Some(Self::Terms(all.iter().cloned().chain([further_term()]).collect(), any.clone()))
+    }
+
     /// Writes the look for its requests.
     pub(super) fn look(&self, query: &mut QueryBuilder<Db>) {
+        self.select(query, "id");
+    }
+
+    /// Writes the look for these columns of its requests; those that are not read out of requests have no other than `id`.
+    pub(super) fn select(&self, query: &mut QueryBuilder<Db>, columns: &str) {
         match self {
             Self::Correlation(operator, texts) => {
                 query.push("SELECT id FROM request WHERE ");
@@ -266,7 +283,7 @@ impl Source<'_> {
                 tested(query, "correlation_id", *operator, texts);
             }
             Self::Column(filter) => {
-                query.push("SELECT id FROM request WHERE ");
+                query.push(format!("SELECT {columns} FROM request WHERE "));
                 let column = filter.field.as_str();
                 match (filter.values, filter.operator) {
                     (Values::Texts(texts), Operator::StartsWith) => {
@@ -282,24 +299,22 @@ impl Source<'_> {
                 }
             }
             Self::Actions(filter, teams) => {
-                query.push("SELECT id FROM request WHERE action <> 'create' AND ");
+                query.push(format!("SELECT {columns} FROM request WHERE action <> 'create' AND "));
                 compared_bare(query, *filter, "action");
-                of_teams(query, teams);
+                of_teams(query, "", teams);
             }
             Self::States(states, teams) => {
                 let of = |known: &[RequestState]| -> Vec<String> {
                     states.iter().filter(|state| known.contains(state)).map(ToString::to_string).collect()
                 };
-                for (kind, known) in [
-                    ("SELECT id FROM request WHERE finished_at IS NULL", &OPEN[..]),
-                    (
-                        " UNION ALL SELECT id FROM request WHERE state IN ('failed', 'canceled', 'rejected')",
-                        &OTHERWISE,
-                    ),
+                // Few are open, of whichever team.
+                for (union, kind, known, unindexed) in [
+                    ("", "finished_at IS NULL", &OPEN[..], words::UNINDEXED),
+                    (" UNION ALL ", "state IN ('failed', 'canceled', 'rejected')", &OTHERWISE, ""),
                 ] {
-                    query.push(kind).push(" AND state IN (");
+                    query.push(format!("{union}SELECT {columns} FROM request WHERE {kind} AND state IN ("));
                     listed(query, of(known).into_iter());
-                    of_teams(query, teams);
+                    of_teams(query, unindexed, teams);
                 }
             }
             Self::Terms(all, any) => words::having_terms(query, all, any, None),
@@ -310,7 +325,7 @@ impl Source<'_> {
                 query.push_bind(text.clone()).push(") > 0");
             }
             Self::Scope(scope) => {
-                query.push("SELECT id FROM request WHERE ");
+                query.push(format!("SELECT {columns} FROM request WHERE "));
                 match scope {
                     ListScope::All => {
                         query.push("true");
@@ -328,7 +343,7 @@ impl Source<'_> {
                 }
             }
             Self::Times(field, search) => {
-                query.push(format!("SELECT id FROM request WHERE {field} IS NOT NULL"));
+                query.push(format!("SELECT {columns} FROM request WHERE {field} IS NOT NULL"));
                 for filter in search.filters().filter(|one| one.field == *field && bounds(one.operator)) {
                     query.push(" AND ");
                     compared_bare(query, filter, field.as_str());

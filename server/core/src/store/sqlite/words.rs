@@ -73,25 +73,43 @@ pub(in crate::store) fn having_terms(
     any: &[String],
     text: Option<&str>,
 ) {
-    let quoted = |terms: &[String]| terms.iter().map(|term| format!("\"{term}\"")).collect::<Vec<_>>();
-    let mut sought = quoted(all);
-    if !any.is_empty() {
-        sought.push(format!("({})", quoted(any).join(" OR ")));
-    }
-    query
-        .push(
-            "SELECT sought.request AS id FROM sought_term CROSS JOIN sought ON sought.id = sought_term.rowid
-              WHERE sought_term MATCH ",
-        )
-        .push_bind(sought.join(" AND "));
     let with = |query: &mut QueryBuilder<Db>| {
         if let Some(text) = text {
             query.push(" AND instr(sought.text, ").push_bind(text.to_owned()).push(") > 0");
         }
     };
+    query.push(
+        "SELECT sought.request AS id FROM sought_term CROSS JOIN sought ON sought.id = sought_term.rowid
+          WHERE sought_term MATCH ",
+    );
+    query.push_bind(matched(all, any));
     with(query);
-    query.push(" UNION ALL SELECT request FROM sought WHERE id > (SELECT upto FROM sought_upto)");
+    query.push(" UNION ALL SELECT request FROM sought WHERE ");
+    not_indexed(query, all, any);
     with(query);
+}
+
+/// Adds a look for as many rows as words have all of these terms, with any of the others where there are any. It takes the
+/// index alone.
+pub(in crate::store) fn rows_with_terms(query: &mut QueryBuilder<Db>, all: &[String], any: &[String]) {
+    query.push("SELECT 1 FROM sought_term WHERE sought_term MATCH ").push_bind(matched(all, any));
+    query.push(" UNION ALL SELECT 1 FROM sought WHERE ");
+    not_indexed(query, all, any);
+}
+
+/// Terms as their index is asked for them.
+fn matched(all: &[String], any: &[String]) -> String {
+    let quoted = |terms: &[String]| terms.iter().map(|term| format!("\"{term}\"")).collect::<Vec<_>>();
+    let mut sought = quoted(all);
+    if !any.is_empty() {
+        sought.push(format!("({})", quoted(any).join(" OR ")));
+    }
+    sought.join(" AND ")
+}
+
+/// Adds the test of what is not in the index yet.
+fn not_indexed(query: &mut QueryBuilder<Db>, all: &[String], any: &[String]) {
+    query.push("id > (SELECT upto FROM sought_upto)");
     let has = |query: &mut QueryBuilder<Db>, term: &str| {
         query.push("instr(terms, ").push_bind(format!(" {term} ")).push(") > 0");
     };
