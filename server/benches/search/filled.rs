@@ -46,7 +46,7 @@ the ' || (n * 31 % 100003) || ' of all
 ' || CASE n % 3 WHEN 0 THEN 'small' ELSE 'large' END || '
 '";
 
-/// Those of the further key that every twentieth was asked for by.
+/// Those of the further key that every nineteenth was asked for by.
 const FURTHER: &str = "'
 again-' || key || '
 '";
@@ -73,7 +73,7 @@ const REQUEST: &str = "INSERT INTO request (id, team, principal, requested_by, c
 const SUBMISSION: &str =
     "INSERT INTO submission (id, team, principal, key, request, operation, outcome, channel, sent_by, at)";
 const OUTCOME: &str =
-    "CASE WHEN turn = 0 THEN 'first' WHEN turn = 1 AND n % 20 = 0 THEN 'existing' ELSE 'replayed' END";
+    "CASE WHEN turn = 0 THEN 'first' WHEN turn = 1 AND n % 19 = 0 THEN 'existing' ELSE 'replayed' END";
 
 /// Fills the file of a portal that is not running. Whoever asks becomes an administrator, who sees everything.
 pub(crate) fn sqlite(file: &Path, requests: u64) {
@@ -124,7 +124,7 @@ pub(crate) fn sqlite(file: &Path, requests: u64) {
             ),
             format!(
                 "INSERT INTO sought (request, text, terms) SELECT id, {FURTHER}, {terms} || {} || ' '
-                   FROM new WHERE n % 20 = 0 ORDER BY n",
+                   FROM new WHERE n % 19 = 0 ORDER BY n",
                 hex("'k='")
             ),
             "INSERT INTO sought_trigram (rowid, text)
@@ -181,7 +181,7 @@ pub(crate) async fn postgres(url: &str, requests: u64) {
                                      at + turn FROM new, who, generate_series(0, 9) AS turns (turn))
              INSERT INTO sought (request, text, terms)
              SELECT id, {WORDS}, {terms} FROM new
-              UNION ALL SELECT id, {FURTHER}, {terms} || {further} || ' ' FROM new WHERE n % 20 = 0"
+              UNION ALL SELECT id, {FURTHER}, {terms} || {further} || ' ' FROM new WHERE n % 19 = 0"
         );
         sqlx::query(sqlx::AssertSqlSafe(statement)).bind(keys).execute(&mut connection).await.unwrap();
         from = until;

@@ -270,12 +270,26 @@ impl<'l> Found<'l> {
         if next.is_some() {
             return Ok((results, next));
         }
-        let mut query = taken(source);
-        query.push(format!(
-            "SELECT {REQUEST} FROM taken CROSS JOIN request WHERE request.id = taken.found AND "
-        ));
-        conditions(&mut query, self.list, None);
-        self.after(&mut query, "request");
+        let mut query = if source.says_all(self.list) && source.is_of_requests() {
+            // Its index knows the order too, so that only the page itself is read.
+            let mut query = QueryBuilder::new(format!(
+                "SELECT {REQUEST} FROM request WHERE id IN (SELECT id FROM (SELECT source.created_at, source.id FROM ("
+            ));
+            source.select(&mut query, "created_at, id");
+            query.push(") AS source WHERE true");
+            self.after(&mut query, "source");
+            self.in_order(&mut query);
+            query.push(") AS newest)");
+            query
+        } else {
+            let mut query = taken(source);
+            query.push(format!(
+                "SELECT {REQUEST} FROM taken CROSS JOIN request WHERE request.id = taken.found AND "
+            ));
+            conditions(&mut query, self.list, None);
+            self.after(&mut query, "request");
+            query
+        };
         self.in_order(&mut query);
         self.page(connection, query).await
     }
