@@ -52,7 +52,7 @@ impl Bench {
     }
 }
 
-fn setting(team: &str, at: Moment) -> AuditEntry {
+pub(super) fn setting(team: &str, at: Moment) -> AuditEntry {
     AuditEntry {
         at,
         actor: "command line".into(),
