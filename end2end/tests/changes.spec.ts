@@ -176,7 +176,7 @@ test("somebody else's change is shown beside one's own, and nothing is lost what
     await expect(form.field("Note")).toHaveValue("mine");
     expect(await form.id()).toBe(id);
   }
-  await form.field("Note").press("Enter");
+  await form.field("Count").press("Enter");
   await expect(form.summary.getByRole("heading")).toHaveText("The resource has changed since you looked");
   await expect(form.button).toBeEnabled();
   expect(await asked(person, "update")).toHaveLength(1);

@@ -84,6 +84,22 @@ async fn a_repeat_is_one_whatever_the_hook_and_the_catalog_have_become() {
 }
 
 #[tokio::test]
+async fn a_fixed_value_that_no_event_can_mend_is_told_when_the_hook_is_made() {
+    let house = House::build(Plan::of(Fake::default())).await;
+    let owner = owner(&house).await;
+    let made = async |note: Value| {
+        let body = json!({
+            "title": "events", "offering": "vm", "signature": "bearer", "name": "{{ payload.name }}",
+            "parameters": { "note": note },
+        });
+        let made = house.portal.create_hook(&owner, "alpha", key("hook"), body.to_string().into()).await;
+        made.map_err(|error| error.fields.into_iter().map(|fault| fault.pointer).collect::<Vec<_>>())
+    };
+    assert_eq!(made(json!(3)).await.unwrap_err(), ["/parameters/note"]);
+    made(json!("{{ payload.note }}")).await.unwrap();
+}
+
+#[tokio::test]
 async fn an_events_identity_is_kept_as_long_as_a_key() {
     let clock = standing();
     let mut house = House::build(Plan { clock: clock.clone(), ..Plan::of(Fake::default()) }).await;
