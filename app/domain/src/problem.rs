@@ -180,7 +180,7 @@ pub struct Problem {
     pub differs: Vec<String>,
     /// The request that it is about, if the caller may see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request: Option<RequestLink>,
+    pub request: Option<Box<RequestLink>>,
     /// The version that was named and the one that there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versions: Option<Box<Versions>>,

@@ -45,17 +45,7 @@ pub fn RequestForm(
 
     let machine = driver.machine;
     let phase = Memo::new(move |_| machine.read().phase().clone());
-    let misfits = Signal::derive(move || {
-        let mut misfits = phase.with(|phase| misfits(phase, driver));
-        for field in driver.lost.get() {
-            let message: &mut String = misfits.entry(field).or_default();
-            if !message.is_empty() {
-                message.push(' ');
-            }
-            message.push_str(TYPE_AGAIN);
-        }
-        misfits
-    });
+    let misfits = Signal::derive(move || with_lost(phase.with(|phase| misfits(phase, driver)), driver));
     let defaults = subject.deed != Deed::Update;
     let around = Around { values: values.clone(), misfits, fresh: fresh && defaults, defaults };
     let fields = domain::form::fields(subject.schema());
@@ -190,6 +180,18 @@ fn misfits(phase: &Phase, driver: Driver) -> Misfits {
     let creates = driver.opened.with_value(|opened| opened.subject.on.is_none());
     if creates && about_the_name.iter().any(|kind| kind.slug() == problem.slug()) {
         misfits.entry("name".to_owned()).or_insert_with(|| format!("{}.", problem.title));
+    }
+    misfits
+}
+
+/// The same with what is to be typed again.
+fn with_lost(mut misfits: Misfits, driver: Driver) -> Misfits {
+    for field in driver.lost.get() {
+        let message: &mut String = misfits.entry(field).or_default();
+        if !message.is_empty() {
+            message.push(' ');
+        }
+        message.push_str(TYPE_AGAIN);
     }
     misfits
 }

@@ -39,7 +39,7 @@ impl Refusal {
             detail: error.detail.clone(),
             errors: error.fields.clone(),
             differs: error.differs.clone(),
-            request: error.request.map(RequestLink::to),
+            request: error.request.map(RequestLink::to).map(Box::new),
             earlier: error.earlier.clone(),
             versions: error.versions.clone(),
             quota: error.quota,

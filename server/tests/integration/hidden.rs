@@ -199,8 +199,8 @@ async fn shown(world: &World, requests: &[&String], answers: &mut Vec<Answer>) {
 
 /// A form to change it that somebody else's change of the secret has overtaken.
 async fn overtaken(world: &World, browser: &mut Browser, answers: &mut Vec<Answer>) {
-    let path = format!("{ONE}/change");
-    let form = browser.get(&path).await.is(200);
+    let address = format!("{ONE}/change");
+    let form = browser.get(&address).await.is(200);
     let own = ["request_id", "sealed", "etag", "base"];
     let own = own.map(|name| (name, hidden(&form, name).replace("&quot;", "\"").replace("&amp;", "&")));
     let patch = json!({ "password": CANARY });
@@ -208,7 +208,7 @@ async fn overtaken(world: &World, browser: &mut Browser, answers: &mut Vec<Answe
     assert_eq!(world.ann.ended(&theirs.id()).await["state"], "succeeded");
     let own = own.iter().map(|(name, value)| (*name, value.as_str()));
     let typed: Vec<_> = own.chain([("p.password", OTHER), ("p.note", "kept too")]).collect();
-    let page = browser.post(&path, &typed).await.is(412);
+    let page = browser.post(&address, &typed).await.is(412);
     let text = page.text();
     for told in ["secret, changed since", "a new one", "kept too", "Type it again: it was not kept."] {
         assert!(text.contains(told), "{told}: {text}");
