@@ -301,6 +301,8 @@ mod tests {
 
     #[test]
     fn a_change_says_what_an_empty_field_means() {
+        let owner = Owner::new();
+        owner.set();
         let around = |defaults| {
             let misfits = Signal::stored(Misfits::new());
             Around { values: Values::new(), misfits, fresh: false, defaults }
