@@ -6,6 +6,7 @@ import type { Page } from "@playwright/test";
 
 /** A click on the button that does not wait for anything first. */
 async function clickOn(page: Page, form: Form): Promise<() => Promise<void>> {
+  await form.button.scrollIntoViewIfNeeded();
   const box = (await form.button.boundingBox())!;
   return () => page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
 }
@@ -19,13 +20,15 @@ const impatience: Record<string, (page: Page, form: Form) => Promise<void>> = {
     await page.keyboard.up("Enter");
   },
   "a click and Enter right after it": async (page, form) => {
-    const click = await clickOn(page, form);
+    // What gets the focus is scrolled to.
     await form.name.focus();
+    const click = await clickOn(page, form);
     await Promise.all([click(), page.keyboard.press("Enter")]);
   },
   "Enter and a click right after it": async (page, form) => {
-    const click = await clickOn(page, form);
+    // What gets the focus is scrolled to.
     await form.name.focus();
+    const click = await clickOn(page, form);
     await Promise.all([page.keyboard.press("Enter"), click()]);
   },
 };
@@ -52,6 +55,7 @@ test("a tap and another on a touch screen make one request", async ({ browser, p
   const form = new Form(page, false);
   await form.open();
   await form.name.fill("one");
+  await form.button.scrollIntoViewIfNeeded();
   const box = (await form.button.boundingBox())!;
   await Promise.all([1, 2].map(() => page.touchscreen.tap(box.x + 5, box.y + 5)));
   const request = await form.arrives("one");

@@ -98,8 +98,9 @@ test("a viewer sees the team's requests and cannot make one", async ({ page, con
   portal.home.addUser(viewer, "member", `${person.team}:viewer`);
   await context.clearCookies();
   await logIn(context, portal, viewer);
-  await new Form(page, scripted).open();
+  await page.goto("/offerings/vm/new");
   await expect(page.getByText("You belong to no team that may request this.")).toBeVisible();
+  await expect(new Form(page, scripted).button).toHaveCount(0);
   await page.goto(`/requests/${made.body.id}`);
   await expect(page.getByText("✓ succeeded").first()).toBeVisible();
   await expect(page.getByRole("button", { name: /Show password/ })).toHaveCount(0);
