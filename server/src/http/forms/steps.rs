@@ -131,7 +131,7 @@ pub(super) async fn approve(
         notice(if answered.existing {
             "It was approved already."
         } else {
-            "You approved it. It is being carried out."
+            "You approved it. It is carried out when it is its turn."
         })
     };
     let work =
@@ -151,7 +151,7 @@ pub(super) async fn reject(
         notice(if answered.existing {
             "It was rejected already."
         } else {
-            "You rejected it. Its name is free again."
+            "You rejected it. It is not carried out."
         })
     };
     let work =
