@@ -227,7 +227,7 @@ pub(crate) async fn look_up(
 }
 
 /// When a key's retention ends or ended; nothing while its request is not at its end.
-pub(crate) fn retention_ends(
+fn retention_ends(
     claim: &Claim,
     request: Option<&StoredRequest>,
     guard: &GuardSettings,

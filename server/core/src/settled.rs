@@ -1,29 +1,46 @@
-//! Claims of requests that succeeded, remembered for their repeats.
+//! First answers of creates that succeeded, remembered for repeats that say the same in the same bytes.
 //!
-//! Nothing about such a claim changes before its retention ends: success is final, and so are the answer, the team and
-//! the meaning. So a repeat of it need not ask the database, whichever server made it. Who may see the request is still
-//! asked each time; everything that may yet change is not remembered here.
+//! Nothing about such an answer changes before its retention ends: success is final, and so are the answer, the team and
+//! the meaning. So a repeat of it need not ask the database, whichever server made it, and what was understood once need
+//! not be understood again. Who may see the request is still asked each time. What is said in other words is not decided
+//! here; it may mean the same.
 
-use crate::store::{Claim, Scope, StoredRequest};
+use crate::{Answered, store::Scope};
 use domain::{state::RequestState, time::Moment};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// How many claims one generation holds. There are two, and each claim takes a few KiB.
+/// How many answers one generation holds. There are two, and each answer takes a KiB or two.
 const GENERATION: usize = 2048;
 /// The longest answer that is remembered, in bytes.
 const LONGEST_ANSWER: usize = 4096;
 
+/// What a sender said, byte by byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Told([u8; 32]);
+
+impl Told {
+    /// What was said by a body and by the labels of the address.
+    pub(crate) fn of(body: &[u8], labels: &[String]) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        for part in labels.iter().map(String::as_bytes).chain([body]) {
+            // With its length, so that no two lists of parts are one text.
+            hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
+        }
+        Self(*hasher.finalize().as_bytes())
+    }
+}
+
 #[derive(Debug)]
 struct Known {
-    claim: Claim,
-    request: StoredRequest,
+    told: Told,
+    answered: Answered,
     until: Moment,
 }
 
-/// The claims that are remembered: those asked for lately, bounded. When the young are as many as there may be, they
+/// The answers that are remembered: those asked for lately, bounded. When the young are as many as there may be, they
 /// become the old, and the old ones before them are forgotten.
 #[derive(Debug, Default)]
 pub(crate) struct Settled(Mutex<Generations>);
@@ -53,18 +70,20 @@ impl Generations {
 }
 
 impl Settled {
-    /// The claim with its request, if it is remembered and its retention has not ended.
-    pub(crate) fn get(&self, scope: &Scope, now: Moment) -> Option<(Claim, StoredRequest)> {
+    /// The first answer again, if it is remembered for what was told and its retention has not ended.
+    pub(crate) fn answer(&self, scope: &Scope, told: Told, now: Moment) -> Option<Answered> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(scope)?;
-        (now < known.until).then(|| (known.claim.clone(), known.request.clone()))
+        (known.told == told && now < known.until).then(|| known.answered.clone())
     }
 
-    /// Remembers a claim until its retention ends, if its request has succeeded.
-    pub(crate) fn remember(&self, scope: &Scope, claim: &Claim, request: &StoredRequest, until: Moment) {
-        if request.view.state != RequestState::Succeeded || claim.answer.body.len() > LONGEST_ANSWER {
+    /// Remembers what a repeat is answered until its retention ends, if its request has succeeded.
+    pub(crate) fn remember(&self, scope: &Scope, told: Told, answered: &Answered) {
+        let Some(until) = answered.expires else { return };
+        let succeeded = answered.state == Some(RequestState::Succeeded);
+        if !answered.replayed || !succeeded || answered.answer.body.len() > LONGEST_ANSWER {
             return;
         }
-        let known = Arc::new(Known { claim: claim.clone(), request: request.clone(), until });
+        let known = Arc::new(Known { told, answered: answered.clone(), until });
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(scope.clone(), known);
     }
 }
@@ -72,55 +91,65 @@ impl Settled {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing;
-    use domain::{key::SubmissionKey, name::Name};
+    use crate::Answer;
+    use domain::{id::PrincipalId, key::SubmissionKey};
+    use uuid::Uuid;
 
-    /// A claim as the store gives it, with its request in this state, and scopes beside its own.
-    async fn claimed(state: RequestState) -> (Vec<Scope>, Claim, StoredRequest) {
-        let (house, _fake) = testing::with_fake().await;
-        house.send("key-0", &testing::vm("one")).await.unwrap();
-        let team = Name::parse("alpha").unwrap().to_string();
-        let scopes: Vec<Scope> = (0..10 * GENERATION)
-            .map(|number| Scope {
-                team: team.clone(),
-                principal: house.ann.id,
-                key: SubmissionKey::parse(format!("key-{number}").as_bytes()).unwrap(),
-            })
-            .collect();
-        let (claim, request) = house.store.claimed(&scopes[0]).await.unwrap().unwrap();
-        let mut request = request.unwrap();
-        request.view.state = state;
-        (scopes, claim, request)
+    const SENT: &[u8] = b"{\"name\":\"one\"}";
+
+    fn scope(number: usize) -> Scope {
+        let key = SubmissionKey::parse(format!("key-{number}").as_bytes()).unwrap();
+        Scope { team: "alpha".into(), principal: PrincipalId(Uuid::nil()), key }
     }
 
-    #[tokio::test]
-    async fn what_may_change_is_not_remembered_and_what_may_not_only_until_its_retention_ends() {
-        let settled = Settled::default();
-        let (scopes, claim, mut request) = claimed(RequestState::Succeeded).await;
-        let until = Moment::from_millis(1000);
-        for state in RequestState::ALL.into_iter().filter(|state| *state != RequestState::Succeeded) {
-            request.view.state = state;
-            settled.remember(&scopes[0], &claim, &request, until);
-            assert!(settled.get(&scopes[0], Moment::from_millis(0)).is_none(), "{state}");
+    /// A repeat's answer, with its request in this state.
+    fn answered(state: RequestState, expires: i64) -> Answered {
+        Answered {
+            answer: Answer::empty(),
+            replayed: true,
+            existing: false,
+            state: Some(state),
+            expires: Some(Moment::from_millis(expires)),
+            request_id: None,
         }
-        request.view.state = RequestState::Succeeded;
-        settled.remember(&scopes[0], &claim, &request, until);
-        assert!(settled.get(&scopes[0], Moment::from_millis(999)).is_some());
-        assert!(settled.get(&scopes[0], until).is_none());
-        assert!(settled.get(&scopes[1], Moment::from_millis(0)).is_none());
     }
 
-    #[tokio::test]
-    async fn what_is_asked_for_stays_and_the_rest_is_forgotten_within_bounds() {
-        let settled = Settled::default();
-        let (scopes, claim, request) = claimed(RequestState::Succeeded).await;
-        let (now, until) = (Moment::from_millis(0), Moment::from_millis(1));
-        for scope in &scopes {
-            settled.remember(scope, &claim, &request, until);
-            assert!(settled.get(&scopes[0], now).is_some(), "{scope:?}");
+    #[test]
+    fn what_may_change_is_not_remembered_and_what_may_not_only_until_its_retention_ends() {
+        let (settled, scope, told) = (Settled::default(), scope(0), Told::of(SENT, &[]));
+        for state in RequestState::ALL.into_iter().filter(|state| *state != RequestState::Succeeded) {
+            settled.remember(&scope, told, &answered(state, 1000));
+            assert!(settled.answer(&scope, told, Moment::from_millis(0)).is_none(), "{state}");
+        }
+        settled.remember(&scope, told, &answered(RequestState::Succeeded, 1000));
+        assert!(settled.answer(&scope, told, Moment::from_millis(999)).is_some());
+        assert!(settled.answer(&scope, told, Moment::from_millis(1000)).is_none());
+        assert!(settled.answer(&self::scope(1), told, Moment::from_millis(0)).is_none());
+    }
+
+    #[test]
+    fn other_words_are_never_answered_from_memory() {
+        let (settled, scope) = (Settled::default(), scope(0));
+        let labels = ["a:b".to_owned(), "c:d".to_owned()];
+        settled.remember(&scope, Told::of(SENT, &labels), &answered(RequestState::Succeeded, 1));
+        let answered =
+            |body: &[u8], labels: &[String]| settled.answer(&scope, Told::of(body, labels), Moment::from_millis(0));
+        assert!(answered(SENT, &labels).is_some());
+        assert!(answered(b"{\"name\":\"two\"}", &labels).is_none());
+        for other in [&labels[..1], &["a:bc:d".to_owned()], &[]] {
+            assert!(answered(SENT, other).is_none(), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_stays_and_the_rest_is_forgotten_within_bounds() {
+        let (settled, told, now) = (Settled::default(), Told::of(SENT, &[]), Moment::from_millis(0));
+        for number in 0..10 * GENERATION {
+            settled.remember(&scope(number), told, &answered(RequestState::Succeeded, 1));
+            assert!(settled.answer(&scope(0), told, now).is_some(), "{number}");
         }
         let held = settled.0.lock().unwrap();
         assert!(held.young.len() + held.old.len() <= 2 * GENERATION);
-        assert!(!held.young.contains_key(&scopes[1]) && !held.old.contains_key(&scopes[1]));
+        assert!(!held.young.contains_key(&scope(1)) && !held.old.contains_key(&scope(1)));
     }
 }

@@ -86,7 +86,7 @@ pub(crate) fn router(state: AppState, site: &Path) -> Router {
 async fn openapi(State(state): State<AppState>) -> Response {
     (
         [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-cache")],
-        state.openapi.to_string(),
+        state.openapi.clone(),
     )
         .into_response()
 }

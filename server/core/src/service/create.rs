@@ -5,8 +5,9 @@ use crate::{
     Answer, AnswerKind, Answered, Caller, Error, Result,
     catalog::{Offering, ParameterSchema},
     guard,
+    settled::Told,
     store::{
-        Arrived, Claim, Confirmation, Effect, Hold, SecondLook, StoredRequest, Submission, Submitted, Turn,
+        Arrived, Claim, Confirmation, Effect, Hold, Scope, SecondLook, StoredRequest, Submission, Submitted, Turn,
     },
 };
 use bytes::Bytes;
@@ -42,10 +43,12 @@ const LONGEST_REASON: usize = 500;
 pub(super) struct Sent {
     body: Object,
     labels: Vec<String>,
+    told: Told,
 }
 
 impl Sent {
     pub(super) fn read(body: &[u8], labels: Vec<String>) -> Result<Self> {
+        let told = Told::of(body, &labels);
         let Value::Object(body) = json::read(body)? else {
             return Err(Error::new(ProblemKind::InvalidJson, "The body must be one JSON object."));
         };
@@ -64,7 +67,7 @@ impl Sent {
                 format!("confirm_duplicate: must be an object with the members {}.", CONFIRMED.join(" and ")),
             ));
         }
-        Ok(Self { body, labels })
+        Ok(Self { body, labels, told })
     }
 
     /// What is hashed of it: everything that can carry meaning, but not a confirmation.
@@ -334,8 +337,11 @@ impl Inner {
         (now, by): (Moment, Option<Hold>),
         waited: &mut bool,
     ) -> Result<Answered> {
-        if let Some((claim, request)) = self.looked_up(&arrived.scope).await? {
-            return self.repeat_create(claim, request, sent, now).await;
+        if let Some(answered) = self.settled.answer(&arrived.scope, sent.told, now) {
+            return Ok(answered);
+        }
+        if let Some(found) = self.looked_up(&arrived.scope).await? {
+            return self.repeat_create(&arrived.scope, found, sent, now).await;
         }
         caller.must(TeamAct::Request, team)?;
         let scope = arrived.scope.clone();
@@ -343,8 +349,8 @@ impl Inner {
             return Ok(answered);
         }
         *waited = true;
-        let (claim, request) = self.looked_up(&scope).await?.ok_or_else(Error::not_found)?;
-        self.repeat_create(claim, request, sent, now).await
+        let found = self.looked_up(&scope).await?.ok_or_else(Error::not_found)?;
+        self.repeat_create(&scope, found, sent, now).await
     }
 
     /// Takes in what may be the first with its key; nothing where another came first meanwhile.
@@ -404,14 +410,19 @@ impl Inner {
     /// A repeat is understood under the offering as it stood when the first was accepted.
     async fn repeat_create(
         &self,
-        claim: Claim,
-        request: Option<StoredRequest>,
+        scope: &Scope,
+        (claim, request): (Claim, Option<StoredRequest>),
         sent: &Sent,
         at: Moment,
     ) -> Result<Answered> {
+        let again = |claim: Claim| {
+            let answered = guard::replay(claim, request.as_ref(), &self.settings.guard, at);
+            self.settled.remember(scope, sent.told, &answered);
+            Ok(answered)
+        };
         let key = self.key_of(claim.meaning.key_version).await?;
         if claim.meaning.body_hash == guard::body_hash(&key, &sent.hashed()) {
-            return Ok(guard::replay(claim, request.as_ref(), &self.settings.guard, at));
+            return again(claim);
         }
         if claim.schema_digest.is_none() {
             return Err(guard::reused(&claim, vec!["operation".into()]));
@@ -424,7 +435,7 @@ impl Inner {
         if let Some(command) = &command
             && claim.meaning.fingerprint == key.fingerprint(&command.canonical())
         {
-            return Ok(guard::replay(claim, request.as_ref(), &self.settings.guard, at));
+            return again(claim);
         }
         let Some(first) = guard::first_command(&claim, request.as_ref()) else {
             return Err(guard::reused(&claim, Vec::new()));

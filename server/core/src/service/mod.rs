@@ -261,17 +261,7 @@ pub(crate) fn schema_digest(schema: &Value) -> String {
 impl Inner {
     /// The claim of a scope with its request, unless the key's retention is over.
     pub(crate) async fn looked_up(&self, scope: &Scope) -> Result<Option<(Claim, Option<StoredRequest>)>> {
-        let now = self.clock.now();
-        if let Some((claim, request)) = self.settled.get(scope, now) {
-            return Ok(Some((claim, Some(request))));
-        }
-        let found = guard::look_up(self.store.as_ref(), scope, &self.settings.guard, now).await?;
-        if let Some((claim, Some(request))) = &found
-            && let Some(until) = guard::retention_ends(claim, Some(request), &self.settings.guard)
-        {
-            self.settled.remember(scope, claim, request, until);
-        }
-        Ok(found)
+        guard::look_up(self.store.as_ref(), scope, &self.settings.guard, self.clock.now()).await
     }
 
     /// An arrival of this caller with a well-formed key.
