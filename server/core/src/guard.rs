@@ -227,11 +227,7 @@ pub(crate) async fn look_up(
 }
 
 /// When a key's retention ends or ended; nothing while its request is not at its end.
-fn retention_ends(
-    claim: &Claim,
-    request: Option<&StoredRequest>,
-    guard: &GuardSettings,
-) -> Option<Moment> {
+fn retention_ends(claim: &Claim, request: Option<&StoredRequest>, guard: &GuardSettings) -> Option<Moment> {
     claim.retired_at.or_else(|| ended(claim, request).map(|ended| ended.plus(guard.retention)))
 }
 

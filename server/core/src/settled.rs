@@ -132,8 +132,9 @@ mod tests {
         let (settled, scope) = (Settled::default(), scope(0));
         let labels = ["a:b".to_owned(), "c:d".to_owned()];
         settled.remember(&scope, Told::of(SENT, &labels), &answered(RequestState::Succeeded, 1));
-        let answered =
-            |body: &[u8], labels: &[String]| settled.answer(&scope, Told::of(body, labels), Moment::from_millis(0));
+        let answered = |body: &[u8], labels: &[String]| {
+            settled.answer(&scope, Told::of(body, labels), Moment::from_millis(0))
+        };
         assert!(answered(SENT, &labels).is_some());
         assert!(answered(b"{\"name\":\"two\"}", &labels).is_none());
         for other in [&labels[..1], &["a:bc:d".to_owned()], &[]] {

@@ -84,10 +84,7 @@ pub(crate) fn router(state: AppState, site: &Path) -> Router {
 
 /// The OpenAPI document.
 async fn openapi(State(state): State<AppState>) -> Response {
-    (
-        [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-cache")],
-        state.openapi.clone(),
-    )
+    ([(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-cache")], state.openapi.clone())
         .into_response()
 }
 

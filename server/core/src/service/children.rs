@@ -137,7 +137,7 @@ impl Asking<'_> {
         let (caller, scope) = (self.caller(), self.scope(step, more)?);
         let team = &self.parent.view.team;
         let arrived = self.arrived(&caller, scope, Operation::Create, now);
-        self.portal.create(&caller, team, arrived, &sent, (now, self.hold), &mut false).await
+        self.portal.create(&caller, team, &arrived, &sent, (now, self.hold), &mut false).await
     }
 
     /// Stops a step's request.

@@ -7,7 +7,8 @@ use crate::{
     guard,
     settled::Told,
     store::{
-        Arrived, Claim, Confirmation, Effect, Hold, Scope, SecondLook, StoredRequest, Submission, Submitted, Turn,
+        Arrived, Claim, Confirmation, Effect, Hold, Scope, SecondLook, StoredRequest, Submission, Submitted,
+        Turn,
     },
 };
 use bytes::Bytes;
@@ -321,7 +322,7 @@ impl Portal {
         let mut arrived = self.0.arrived(caller, team.as_str(), key, Operation::Create, now);
         arrived.correlation_id = sent.correlation().map(|id| id.to_string());
         let mut waited = false;
-        let result = self.0.create(caller, &team, arrived.clone(), &sent, (now, None), &mut waited).await;
+        let result = self.0.create(caller, &team, &arrived, &sent, (now, None), &mut waited).await;
         self.0.record(arrived, &result, waited);
         result
     }
@@ -332,7 +333,7 @@ impl Inner {
         &self,
         caller: &Caller,
         team: &Name,
-        arrived: Arrived,
+        arrived: &Arrived,
         sent: &Sent,
         (now, by): (Moment, Option<Hold>),
         waited: &mut bool,
@@ -344,13 +345,14 @@ impl Inner {
             return self.repeat_create(&arrived.scope, found, sent, now).await;
         }
         caller.must(TeamAct::Request, team)?;
-        let scope = arrived.scope.clone();
-        if let Some(answered) = self.accept(caller, team, arrived, sent, &sent.hashed(), (now, by)).await? {
+        if let Some(answered) =
+            self.accept(caller, team, arrived.clone(), sent, &sent.hashed(), (now, by)).await?
+        {
             return Ok(answered);
         }
         *waited = true;
-        let found = self.looked_up(&scope).await?.ok_or_else(Error::not_found)?;
-        self.repeat_create(&scope, found, sent, now).await
+        let found = self.looked_up(&arrived.scope).await?.ok_or_else(Error::not_found)?;
+        self.repeat_create(&arrived.scope, found, sent, now).await
     }
 
     /// Takes in what may be the first with its key; nothing where another came first meanwhile.

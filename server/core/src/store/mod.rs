@@ -56,7 +56,7 @@ use domain::{
     view::{EventEntry, EventView, Object, Page, RequestView, ResourceView, SubmissionsView, TokenView},
 };
 use notifications::{NotificationEffect, Notifications};
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// The team that stands in the scope of keys where no team is concerned.
 pub const NO_TEAM: &str = "-";
@@ -416,7 +416,7 @@ pub trait Store:
     /// Whether a submission with this key that was not withdrawn is being decided at this moment, on whichever server.
     async fn key_in_use(&self, scope: &Scope) -> StoreResult<bool>;
     /// Writes arrivals down that changed nothing (repeats and refusals); past 1,000 a key they are only counted.
-    async fn record(&self, arrivals: Vec<Arrived>) -> StoreResult<()>;
+    async fn record(&self, arrivals: Arc<[Arrived]>) -> StoreResult<()>;
 
     /// Creates of the same since a moment that did not come to nothing, newest first.
     async fn same_creates(

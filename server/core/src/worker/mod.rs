@@ -106,7 +106,7 @@ async fn write_arrivals(
     mut waiting: mpsc::Receiver<Arrived>,
     shutdown: CancellationToken,
 ) {
-    let mut batch = Vec::new();
+    let mut batch: Arc<[Arrived]> = Arc::default();
     let mut failures = 0;
     loop {
         // Where more waits than one write takes, the next follows at once.
@@ -116,15 +116,13 @@ async fn write_arrivals(
                 () = shutdown.cancelled() => waiting.close(),
             }
         }
-        while batch.len() < WRITE_AT_ONCE
-            && let Ok(arrived) = waiting.try_recv()
-        {
-            batch.push(arrived);
+        if batch.is_empty() {
+            batch = std::iter::from_fn(|| waiting.try_recv().ok()).take(WRITE_AT_ONCE).collect();
         }
         if !batch.is_empty() {
-            match portal.store.record(batch.clone()).await {
+            match portal.store.record(Arc::clone(&batch)).await {
                 Ok(()) => {
-                    batch.clear();
+                    batch = Arc::default();
                     failures = 0;
                 }
                 Err(error) => {
@@ -134,7 +132,7 @@ async fn write_arrivals(
             }
             if failures == MOST_FAILURES {
                 tracing::error!(count = batch.len(), "arrivals were left out of the history");
-                batch.clear();
+                batch = Arc::default();
                 failures = 0;
             }
         }

@@ -37,7 +37,7 @@ pub(super) async fn duplicates_are_counted_by_time_rule_and_source(bench: Bench)
     clicks.token_label = None;
     bench
         .store
-        .record(vec![
+        .record(Arc::new([
             arrived(Replayed, None, Channel::Api, slot(4)),
             arrived(Replayed, None, Channel::Api, before),
             clicks,
@@ -46,11 +46,11 @@ pub(super) async fn duplicates_are_counted_by_time_rule_and_source(bench: Bench)
             arrived(Refused, Some("idempotency-key-expired"), Channel::Hook, slot(6)),
             arrived(Refused, Some("suspected-duplicate"), Channel::Form, slot(6)),
             arrived(Refused, Some("invalid-parameters"), Channel::Form, slot(6)),
-        ])
+        ]))
         .await
         .unwrap();
     // Counts of one quarter of an hour add up, whoever writes them.
-    bench.store.record(vec![arrived(Replayed, None, Channel::Api, before)]).await.unwrap();
+    bench.store.record([arrived(Replayed, None, Channel::Api, before)].into()).await.unwrap();
     let api = |place, rule, count| (place, rule, "api".to_owned(), count);
     assert_eq!(
         counted(&bench, vec![slot(4), slot(5), slot(6), slot(7)]).await,

@@ -20,7 +20,7 @@ pub(super) async fn repeats_are_history_and_past_a_thousand_only_counted(bench: 
         problem: Some("invalid-parameters"),
         ..bench.arrived(scope("never"), Operation::Create)
     };
-    bench.store.record(vec![refused]).await.unwrap();
+    bench.store.record([refused].into()).await.unwrap();
     assert!(bench.claim("never").await.is_none());
 }
 

@@ -88,7 +88,7 @@ pub(super) async fn a_history_of_before_is_found_and_counted(bench: Bench) {
     ];
     repeats.extend((0..1200).map(|_| repeat(SubmissionOutcome::Replayed, None, slot(6))));
     for part in repeats.chunks(400) {
-        bench.store.record(part.to_vec()).await.unwrap();
+        bench.store.record(part.into()).await.unwrap();
     }
     let edges: Vec<Moment> = (0..10).map(slot).collect();
     let (periods, sources) = bench.store.duplicates(edges.clone(), 10).await.unwrap();

@@ -219,7 +219,7 @@ async fn busy(bench: Arc<Bench>, store: Arc<dyn Store>, who: String, mut dice: D
             _ => {}
         }
         let repeat = Arrived { id: SubmissionId(bench.id()), outcome: SubmissionOutcome::Replayed, ..repeat };
-        store.record(vec![repeat]).await?;
+        store.record([repeat].into()).await?;
     }
     Ok(())
 }

@@ -179,13 +179,13 @@ async fn counted(connection: &mut Connection, groups: &[Vec<&Arrived>]) -> Store
         .collect())
 }
 
-/// How many arrivals of each group's key are kept.
+/// How many arrivals of each group's key are kept that led to no request.
 async fn kept(connection: &mut Connection, groups: &[&Vec<&Arrived>]) -> StoreResult<Vec<i64>> {
     Ok(sqlx::query_scalar(AssertSqlSafe(format!(
         "WITH asked AS ({SCOPES})
          SELECT (SELECT count(*) FROM (SELECT 1 FROM submission AS s
                                         WHERE s.team = asked.team AND s.principal = asked.principal
-                                          AND s.key = asked.key LIMIT {KEPT_PER_KEY}) AS found)
+                                          AND s.key = asked.key AND s.request IS NULL LIMIT {KEPT_PER_KEY}) AS found)
            FROM asked ORDER BY place"
     )))
     .bind(scopes(groups.iter().copied())?)

@@ -21,7 +21,7 @@ use domain::{
     time::Moment,
     view::{EventEntry, EventView, Page, RequestView, ResourceView, SubmissionsView, TokenView},
 };
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 #[async_trait]
 impl Store for Database {
@@ -49,7 +49,7 @@ impl Store for Database {
         self.key_in_use(scope).await
     }
 
-    async fn record(&self, arrivals: Vec<Arrived>) -> StoreResult<()> {
+    async fn record(&self, arrivals: Arc<[Arrived]>) -> StoreResult<()> {
         self.write(arrivals, |arrivals, connection| Box::pin(arrivals::record(connection, arrivals))).await
     }
 
