@@ -27,6 +27,8 @@ pub(crate) fn begin(config: &Config) {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
-    // Fails only where a log has begun already.
-    let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
+    // The filter is that of the whole log and not of its one layer: a layer's own filter remembers, by thread, what a
+    // library asked whether it would be written, and then leaves out the next line instead. Fails only where a log has
+    // begun already.
+    let _ = tracing_subscriber::registry().with(lines).with(filter).try_init();
 }

@@ -135,6 +135,11 @@ async fn servers_whose_clocks_are_twenty_minutes_apart_never_run_anything_twice(
     let lease = ("KEYTURN_LEASE", "2s");
     let world = world(&[("KEYTURN_CLOCK_OFFSET", "10m"), lease]);
     let (_other, there) = beside(&world, &[("KEYTURN_CLOCK_OFFSET", "-10m"), lease]);
+    // Both write to one file.
+    for millis in ["600000", "-600000"] {
+        let log = world.server.log();
+        assert!(log.contains(&format!("millis={millis}")), "a shifted clock ({millis} ms) is told: {log}");
+    }
     let mut ids = Vec::new();
     for number in 0..8 {
         let api = [&world.ann, &there][number % 2];
