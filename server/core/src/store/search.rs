@@ -176,6 +176,52 @@ impl Sought {
     }
 }
 
+/// Terms that a row of words is looked for by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Terms {
+    /// It has all of these.
+    pub(super) all: Vec<String>,
+    /// And any of these, where there are any.
+    pub(super) any: Vec<String>,
+    /// And is one of these.
+    pub(super) of: Of,
+    /// Whether so many rows have them that they are found sooner by looking through all than by an index.
+    pub(super) frequent: bool,
+}
+
+/// Whose words a row has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Of {
+    /// A request's or a further key's.
+    Either,
+    /// A request's own, of which each has one. They lack the term of further keys.
+    Requests,
+    /// Those of a further key that is bound to a request. That is among the terms.
+    FurtherKeys,
+}
+
+impl Terms {
+    /// The same in a request's own words.
+    pub(super) fn of_requests(&self) -> Self {
+        Self { of: Of::Requests, ..self.clone() }
+    }
+
+    /// The same in those of further keys.
+    pub(super) fn of_further_keys(&self) -> Self {
+        let all = self.all.iter().cloned().chain([further_term()]).collect();
+        Self { all, any: self.any.clone(), of: Of::FurtherKeys, frequent: false }
+    }
+}
+
+/// What is known of a text that is looked for among words.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sampled {
+    /// Whether so many rows have it that they are found sooner by looking through all than by an index.
+    pub(super) frequent: bool,
+    /// A part of it that few rows have: letters and digits only.
+    pub(super) rare: Option<String>,
+}
+
 /// The term of every request that has this label.
 pub(super) fn label_term(key: &str, value: &str) -> String {
     term('l', key, value)

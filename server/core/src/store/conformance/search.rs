@@ -126,6 +126,7 @@ async fn make(bench: &Bench, number: usize) -> Known {
     let labels: BTreeMap<String, String> = [
         ("env", pick(&["prod", "test", "50%_off\\", "Straße", "日本語"])),
         ("tier", pick(&["", "1", "a:b"])),
+        ("half", pick(&["one", "other"])),
     ]
     .into_iter()
     .map(|(key, value)| (key.to_owned(), value))
@@ -393,8 +394,16 @@ pub(super) async fn frequent_and_rare_matches_are_read_alike(bench: Bench) {
         });
     }
     let mut made: Vec<Known> = tasks.join_all().await.into_iter().flatten().collect();
+    // Further keys: of a request that is found already, and of one that is found by what came with the key.
+    send_again(&bench, &mut made).await;
+    let other = made.iter_mut().find(|known| known.view.labels["half"] == "other").unwrap();
+    send_once_more(&bench, other, "a-third-key", "order-78", &[("half", "one")]).await;
+    for _ in 0..3 {
+        let run = bench.taken("w", bench.now()).await;
+        bench.ended(run.hold(), RequestState::Failed, bench.now()).await;
+    }
     for known in &mut made {
-        known.view.created_at = bench.store.request(known.view.id).await.unwrap().unwrap().view.created_at;
+        known.view = bench.store.request(known.view.id).await.unwrap().unwrap().view;
     }
     let list = |query: &str, scope: &ListScope| RequestList {
         scope: scope.clone(),
@@ -414,11 +423,17 @@ pub(super) async fn frequent_and_rare_matches_are_read_alike(bench: Bench) {
         "q=p",
         "filters[offering][EQUALS]=vm&filters[state][IN]=queued,failed",
         "filters[labels][EQUALS][env]=prod",
+        "filters[labels][EQUALS][half]=one",
+        "filters[labels][EQUALS][half]=one&filters[channel][EQUALS]=form",
+        "filters[parameters][EQUALS][size]=small",
+        "filters[state][IN]=queued,success",
+        "filters[state][NOT_EQUALS]=queued",
         "filters[parameters][EQUALS][ratio]=0.5",
         "filters[parameters][EQUALS][ratio]=0.5&filters[name][EQUALS]=vm-300",
         "filters[name][CONTAINS]=vm-",
         "filters[name][STARTS_WITH]=web-1",
         "q=payment",
+        "q=payment-ord-17",
         "q=日本",
         "q=small&filters[channel][EQUALS]=form",
         "filters[created_at][GREATER_THAN_OR_EQUAL_TO]=1970-01-01T00:00:00Z",
@@ -477,20 +492,31 @@ pub(super) async fn no_character_of_a_value_means_anything_but_itself(bench: Ben
 
 /// Sends the first once more, under another key and correlation ID and with labels of its own.
 pub(super) async fn send_again(bench: &Bench, made: &mut [Known]) {
-    let (team, of) = (made[0].view.team.clone(), made[0].view.clone());
-    let mut again = bench.create(&scope_of(team.as_str(), 7, "another-key"), of.name.as_str(), "small");
+    send_once_more(bench, &mut made[0], "another-key", "order-77", &[("run", "night")]).await;
+}
+
+async fn send_once_more(
+    bench: &Bench,
+    known: &mut Known,
+    key: &str,
+    correlation_id: &str,
+    labels: &[(&str, &str)],
+) {
+    let labels: BTreeMap<String, String> =
+        labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let (team, of) = (known.view.team.clone(), known.view.clone());
+    let mut again = bench.create(&scope_of(team.as_str(), 7, key), of.name.as_str(), "small");
     let Effect::Create { request, .. } = &mut again.effect else { panic!() };
     request.view.offering = of.offering.clone();
     request.view.resource_type = of.resource_type.clone();
     request.view.parameters = of.parameters.clone();
-    again.arrived.correlation_id = Some("order-77".into());
-    again.arrived.labels = "{\"run\":\"night\"}".into();
+    again.arrived.correlation_id = Some(correlation_id.into());
+    again.arrived.labels = serde_json::to_string(&labels).unwrap();
     match bench.store.submit(again).await.unwrap() {
         Submitted::Existing(_, id) => assert_eq!(id, of.id),
         other => panic!("{other:?}"),
     }
-    let labels = BTreeMap::from([("run".to_owned(), "night".to_owned())]);
-    made[0].again.push(("another-key".into(), "order-77".into(), labels));
+    known.again.push((key.into(), correlation_id.into(), labels));
 }
 
 /// What [`send_again`] sent, as it is looked for.

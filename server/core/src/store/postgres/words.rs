@@ -1,13 +1,19 @@
 //! What a search asks of PostgreSQL: JSON members, and the index of words by three letters, which it keeps by itself.
 
 use super::dialect::{Connection, Db};
-use crate::store::{StoreError, StoreResult, search::pair_term};
-use sqlx::QueryBuilder;
+use crate::store::{
+    StoreError, StoreResult,
+    search::{Of, Sampled, Terms, further_term, pair_term},
+};
+use sqlx::{QueryBuilder, Row};
 
 /// Keeps an index from being chosen for a column; the planner here knows the rows and chooses by itself.
 pub(in crate::store) const UNINDEXED: &str = "";
 /// The function that says where one text stands in another.
 pub(in crate::store) const POSITION: &str = "strpos";
+
+/// Whether the planner knows how many rows an index gives, and is trusted with the choice.
+pub(in crate::store) const KNOWS_ROWS: bool = true;
 
 /// Begins what reads first and writes then.
 pub(in crate::store) const BEGIN: &str = "BEGIN";
@@ -44,36 +50,73 @@ fn canonical(value: &serde_json::Value) -> String {
     String::from_utf8(domain::json::canonical(value)).unwrap_or_default()
 }
 
-/// Adds a look for requests with all of these terms, with any of the others where there are any, and with this text among
-/// their words. It may give one more than once.
-pub(in crate::store) fn having_terms(
-    query: &mut QueryBuilder<Db>,
-    all: &[String],
-    any: &[String],
-    text: Option<&str>,
-) {
-    query.push("SELECT request AS id FROM sought WHERE ");
-    with_terms(query, all, any, text);
+/// Adds a look for requests with these terms, and with this text among their words. It may give one more than once, unless
+/// the terms are those of a request's own row.
+pub(in crate::store) fn having_terms(query: &mut QueryBuilder<Db>, terms: &Terms, text: Option<&str>) {
+    let conditions = |query: &mut QueryBuilder<Db>| {
+        with_terms(query, terms);
+        if let Some(text) = text {
+            query.push(" AND strpos(text, ").push_bind(text.to_owned()).push(") > 0");
+        }
+    };
+    if terms.frequent {
+        query.push("SELECT request AS id FROM sought WHERE ");
+        conditions(query);
+    } else {
+        by_index(query, conditions);
+    }
 }
 
-/// Adds a look for as many rows as words have all of these terms, with any of the others where there are any. It takes the
-/// index alone, as far as nothing changed of late.
-pub(in crate::store) fn rows_with_terms(query: &mut QueryBuilder<Db>, all: &[String], any: &[String]) {
-    query.push("SELECT 1 FROM sought WHERE ");
-    with_terms(query, all, any, None);
+/// Adds a look for as many rows as words have these terms.
+pub(in crate::store) fn rows_with_terms(query: &mut QueryBuilder<Db>, terms: &Terms) {
+    having_terms(query, terms, None);
 }
 
-fn with_terms(query: &mut QueryBuilder<Db>, all: &[String], any: &[String], text: Option<&str>) {
-    let mut terms = query.separated(" AND ");
-    for (operator, terms_of) in [("@>", all), ("&&", any)] {
+/// Adds a look for requests by an index of words. By itself, for a bound on how many are wanted would have the planner hope
+/// to find them soon without: it takes terms that often come together for ones that seldom do.
+fn by_index(query: &mut QueryBuilder<Db>, conditions: impl FnOnce(&mut QueryBuilder<Db>)) {
+    query.push("WITH met AS MATERIALIZED (SELECT request AS id FROM sought WHERE ");
+    conditions(query);
+    query.push(") SELECT id FROM met");
+}
+
+fn with_terms(query: &mut QueryBuilder<Db>, terms: &Terms) {
+    if terms.frequent {
+        looked_through(query, terms);
+        return;
+    }
+    let mut each = query.separated(" AND ");
+    for (operator, terms_of) in [("@>", &terms.all), ("&&", &terms.any)] {
         if !terms_of.is_empty() {
-            terms
-                .push(format!("string_to_array(terms, ' ') {operator} "))
-                .push_bind_unseparated(terms_of.to_vec());
+            each.push(format!("string_to_array(terms, ' ') {operator} "))
+                .push_bind_unseparated(terms_of.clone());
         }
     }
-    if let Some(text) = text {
-        terms.push("strpos(text, ").push_bind_unseparated(text.to_owned()).push_unseparated(") > 0");
+    whose(query, terms.of);
+}
+
+/// Adds the test that a row has these terms, for many rows: without taking them apart, and by no index.
+fn looked_through(query: &mut QueryBuilder<Db>, terms: &Terms) {
+    query.push("true");
+    let has = |query: &mut QueryBuilder<Db>, term: &str| {
+        query.push("strpos(terms, ").push_bind(format!(" {term} ")).push(") > 0");
+    };
+    for term in &terms.all {
+        query.push(" AND ");
+        has(query, term);
+    }
+    for (place, term) in terms.any.iter().enumerate() {
+        query.push(if place == 0 { " AND (" } else { " OR " });
+        has(query, term);
+    }
+    query.push(if terms.any.is_empty() { "" } else { ")" });
+    whose(query, terms.of);
+}
+
+/// Adds whose words a row has to have, as far as that is no term.
+fn whose(query: &mut QueryBuilder<Db>, of: Of) {
+    if of == Of::Requests {
+        query.push(" AND strpos(terms, ").push_bind(format!(" {} ", further_term())).push(") = 0");
     }
 }
 
@@ -97,24 +140,99 @@ fn ends_in_two(text: &str) -> bool {
     letters.next().is_some_and(char::is_alphanumeric) && letters.next().is_some_and(char::is_alphanumeric)
 }
 
-/// How many of the newest rows of words tell whether a text is frequent, and how many of those have it then.
-const NEWEST: (i64, i64) = (1000, 100);
+/// How many rows of words tell in each of four places how frequent something is.
+const ROWS: i64 = 250;
+/// How many of all of those have what is frequent, and how many of each place.
+const FREQUENT: (i64, i64) = (100, 12);
+/// How many have what is rare, at the most.
+const RARE: i64 = 2;
 
-/// Whether so many rows have this text that they are found sooner by looking through all than by the index: it reads the
-/// places of every group of three letters that begins with two before it gives the first.
-pub(in crate::store) async fn frequent(connection: &mut Connection, text: &str) -> StoreResult<bool> {
-    if has_three(text) {
-        return Ok(false);
+/// Begins a look at rows of words in four places of the history, a row a place.
+fn sample() -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new("WITH sample AS (");
+    for quarters in (1..=4).rev() {
+        query.push(format!(
+            "SELECT {quarters} AS place, text, terms
+               FROM (SELECT text, terms FROM sought WHERE id <= (SELECT max(id) / 4 * {quarters} + 3 FROM sought)
+                      ORDER BY id DESC LIMIT {ROWS}) AS rows_{quarters}"
+        ));
+        query.push(if quarters > 1 { " UNION ALL " } else { ") SELECT " });
     }
-    let having = "SELECT count(*) FROM (SELECT text FROM sought ORDER BY id DESC LIMIT $1) AS newest
-                   WHERE strpos(text, $2) > 0";
-    let (looked_at, enough) = NEWEST;
-    let having: i64 = sqlx::query_scalar(having).bind(looked_at).bind(text).fetch_one(connection).await?;
-    Ok(having >= enough)
+    query
 }
 
-/// Adds a look for requests with this text among their words, which may give one more than once.
-pub(in crate::store) fn having(query: &mut QueryBuilder<Db>, text: &str) {
+fn is_frequent(in_places: &[i64]) -> bool {
+    let (all, each) = FREQUENT;
+    in_places.iter().sum::<i64>() >= all && in_places.iter().all(|having| *having >= each)
+}
+
+/// Whether so many rows have these terms, and this text where there is one, that they are found sooner by looking through
+/// all than by an index, which has to read all the places that it knows before it gives the first.
+pub(in crate::store) async fn frequent(
+    connection: &mut Connection,
+    terms: &Terms,
+    text: Option<&str>,
+) -> StoreResult<bool> {
+    let mut query = sample();
+    query.push("count(*) FILTER (WHERE ");
+    looked_through(&mut query, terms);
+    if let Some(text) = text {
+        query.push(" AND strpos(text, ").push_bind(text.to_owned()).push(") > 0");
+    }
+    query.push(") FROM sample GROUP BY place");
+    let having: Vec<i64> = query.build_query_scalar().persistent(false).fetch_all(connection).await?;
+    Ok(is_frequent(&having))
+}
+
+/// How frequent a text is, and its parts.
+pub(in crate::store) async fn sampled(connection: &mut Connection, text: &str) -> StoreResult<Sampled> {
+    let parts = parts(text);
+    let mut query = sample();
+    let mut counts = query.separated(", ");
+    for text in std::iter::once(text).chain(parts.iter().map(String::as_str)) {
+        counts.push("count(*) FILTER (WHERE strpos(text, ").push_bind_unseparated(text.to_owned());
+        counts.push_unseparated(") > 0)");
+    }
+    query.push(" FROM sample GROUP BY place");
+    let rows = query.build().persistent(false).fetch_all(connection).await?;
+    let of = |place: usize| rows.iter().map(|row| row.try_get(place)).collect::<Result<Vec<i64>, _>>();
+    let mut rare = None;
+    for (place, part) in parts.into_iter().enumerate() {
+        let having: i64 = of(place + 1)?.iter().sum();
+        if having <= RARE && rare.as_ref().is_none_or(|(fewest, _)| having < *fewest) {
+            rare = Some((having, part));
+        }
+    }
+    Ok(Sampled { frequent: is_frequent(&of(0)?), rare: rare.map(|(_, part)| part) })
+}
+
+/// How many parts of a text are asked about, and how many letters of each.
+const PARTS: (usize, usize) = (4, 6);
+
+/// The ends of the longest words of a text, where it is more than such an end itself.
+fn parts(text: &str) -> Vec<String> {
+    let (most, letters) = PARTS;
+    let mut words: Vec<Vec<char>> = text
+        .split(|letter: char| !letter.is_alphanumeric())
+        .map(|word| word.chars().collect())
+        .filter(|word: &Vec<char>| word.len() > 2)
+        .collect();
+    words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+    let end = |word: Vec<char>| word[word.len().saturating_sub(letters)..].iter().collect();
+    words.into_iter().take(most).map(end).filter(|part: &String| part != text).collect()
+}
+
+/// Adds a look for requests with this text among their words, which may give one more than once. The index is asked for a
+/// part of it that is known to be rare, where there is one: every group of three letters that it is asked for takes as long
+/// as that is frequent.
+pub(in crate::store) fn having(query: &mut QueryBuilder<Db>, text: &str, rare: Option<&str>) {
+    if let Some(rare) = rare {
+        by_index(query, |query| {
+            query.push("text LIKE ").push_bind(format!("%{rare}%"));
+            query.push(" AND strpos(text, ").push_bind(text.to_owned()).push(") > 0");
+        });
+        return;
+    }
     if !has_three(text) {
         // Two letters and whatever follows are three; there is a line's end after every word. The index can be asked for
         // every letter of ASCII at once; where another follows, the row has a term.
@@ -128,9 +246,11 @@ pub(in crate::store) fn having(query: &mut QueryBuilder<Db>, text: &str) {
         pattern.push_str("[\\u0001-\\u007f]");
         let before = text.chars().count().saturating_sub(2);
         let pair: String = text.chars().skip(before).collect();
-        query.push("SELECT request AS id FROM sought WHERE (text ~ ").push_bind(pattern);
-        query.push(" OR string_to_array(terms, ' ') @> ").push_bind(vec![pair_term(&pair)]);
-        query.push(" AND strpos(text, ").push_bind(text.to_owned()).push(") > 0)");
+        by_index(query, |query| {
+            query.push("(text ~ ").push_bind(pattern);
+            query.push(" OR string_to_array(terms, ' ') @> ").push_bind(vec![pair_term(&pair)]);
+            query.push(" AND strpos(text, ").push_bind(text.to_owned()).push(") > 0)");
+        });
         return;
     }
     let mut pattern = String::from("%");
@@ -141,7 +261,9 @@ pub(in crate::store) fn having(query: &mut QueryBuilder<Db>, text: &str) {
         pattern.push(letter);
     }
     pattern.push('%');
-    query.push("SELECT request AS id FROM sought WHERE text LIKE ").push_bind(pattern);
+    by_index(query, |query| {
+        query.push("text LIKE ").push_bind(pattern);
+    });
 }
 
 /// Whether there are words that are not in the index yet; there are none.

@@ -1,13 +1,13 @@
 //! The conditions of a search that an index knows.
 
 use super::{
-    conditions::{compared_bare, listed, tested},
+    conditions::{compared_bare, conditions, listed, tested},
     dialect::{Connection, Db, words},
     rows::text,
 };
 use crate::store::{
     ListScope, RequestList, StoreResult,
-    search::{field_term, folded, further_term, is_whole, label_term, parameter_term, team_term},
+    search::{Of, Sampled, Terms, field_term, folded, is_whole, label_term, parameter_term, team_term},
 };
 use domain::{
     correlation::CORRELATION_LABEL,
@@ -32,14 +32,14 @@ pub(super) enum Source<'l> {
     Actions(Filter<'l>, Vec<String>),
     /// Those in one of these states, open ones and ones that ended otherwise than well; of these teams, if any are named.
     States(Vec<RequestState>, Vec<String>),
-    /// Those with all of the first terms and with any of the second, where there are any.
-    Terms(Vec<String>, Vec<String>),
+    /// Those with these terms.
+    Terms(Terms),
     /// Of those the ones with this text among their words.
-    Worded(Vec<String>, Vec<String>, String),
-    /// Those with this text among their words.
-    Words(String),
-    /// The same by looking through all words.
-    Scan(String),
+    Worded(Terms, String),
+    /// Those with this text among their words; by a part of it, where one is known to be rare.
+    Words(String, Option<String>),
+    /// The same by looking through all words; whether many have it.
+    Scan(String, bool),
     /// Those in the scope of the list.
     Scope(&'l ListScope),
     /// Those in a span of time.
@@ -52,13 +52,18 @@ pub(super) async fn sources<'l>(
     list: &'l RequestList,
 ) -> StoreResult<Vec<Source<'l>>> {
     let search = &list.search;
-    let mut sources = terms(list);
+    let mut sources = Vec::new();
+    for mut terms in terms(list) {
+        terms.frequent = words::frequent(connection, &terms, None).await?;
+        sources.push(Source::Terms(terms));
+    }
     let mut sought = Vec::new();
     for filter in search.filters() {
         match (filter.field, filter.operator, filter.values) {
             (Field::CorrelationId, Operator::Equals | Operator::In, Values::Texts(texts)) => {
                 sources.push(Source::Correlation(filter.operator, texts.clone()));
             }
+            // A beginning is a span of the column's index, and no other finds it sooner.
             (Field::ParentId, Operator::Equals | Operator::In, Values::Ids(_))
             | (
                 Field::Name | Field::Offering | Field::RequestedBy,
@@ -78,9 +83,12 @@ pub(super) async fn sources<'l>(
             }
             (
                 Field::Name | Field::RequestedBy | Field::CorrelationId,
-                Operator::Contains | Operator::StartsWith,
+                Operator::Contains,
                 Values::Texts(texts),
-            ) => sought.extend(texts.iter().map(|text| folded(text))),
+            )
+            | (Field::CorrelationId, Operator::StartsWith, Values::Texts(texts)) => {
+                sought.extend(texts.iter().map(|text| folded(text)));
+            }
             _ => {}
         }
     }
@@ -93,10 +101,11 @@ pub(super) async fn sources<'l>(
     let mut scanned = Vec::new();
     let indexed = !sought.is_empty() && words::indexed(connection).await?;
     for text in sought {
-        if indexed && words::findable(&text) && !words::frequent(connection, &text).await? {
-            sources.push(Source::Words(text));
+        let Sampled { frequent, rare } = words::sampled(connection, &text).await?;
+        if indexed && words::findable(&text) && !frequent {
+            sources.push(Source::Words(text, rare));
         } else {
-            scanned.push(text);
+            scanned.push((text, frequent));
         }
     }
     for field in [Field::FinishedAt, Field::CreatedAt] {
@@ -105,8 +114,8 @@ pub(super) async fn sources<'l>(
         }
     }
     // One by one as they stand there, which is faster than in the order of requests.
-    if let (true, Some(text)) = (sources.is_empty(), scanned.pop()) {
-        sources.push(Source::Scan(text));
+    if let (true, Some((text, frequent))) = (sources.is_empty(), scanned.pop()) {
+        sources.push(Source::Scan(text, frequent));
     }
     let everything = search.filters().next().is_none()
         && search.labels().is_empty()
@@ -145,20 +154,20 @@ fn own_terms(search: &Search) -> Vec<String> {
     fields.chain(search.parameters().iter().map(|(name, value)| parameter_term(name, value))).collect()
 }
 
-/// The terms of these and of one team, and those of several teams.
-fn scoped(mut all: Vec<String>, scope: &ListScope) -> (Vec<String>, Vec<String>) {
+/// These terms, and those of the teams.
+fn scoped(mut all: Vec<String>, scope: &ListScope) -> Terms {
     let mut any = Vec::new();
     match scope {
         ListScope::Team(team) => all.push(team_term(team.as_str())),
         ListScope::Teams(teams) => any.extend(teams.iter().map(|team| team_term(team.as_str()))),
         ListScope::All | ListScope::RequestedBy(_) => {}
     }
-    (all, any)
+    Terms { all, any, of: Of::Either, frequent: false }
 }
 
 /// What a search asks for in terms. A label may have come with any key of a request, so each is looked for by itself,
 /// together with all that every row of words has.
-fn terms<'l>(list: &RequestList) -> Vec<Source<'l>> {
+fn terms(list: &RequestList) -> Vec<Terms> {
     let search = &list.search;
     let own = own_terms(search);
     let labels = search.labels().iter().filter(|(key, _)| *key != CORRELATION_LABEL);
@@ -170,20 +179,41 @@ fn terms<'l>(list: &RequestList) -> Vec<Source<'l>> {
     if labels.is_empty() && (own.is_empty() || own.len() == 1 && is_known) {
         return Vec::new();
     }
-    let (all, any) = scoped(own, &list.scope);
+    let terms = scoped(own, &list.scope);
     if labels.is_empty() {
-        return vec![Source::Terms(all, any)];
+        return vec![terms.of_requests()];
     }
-    let with = |label: String| Source::Terms(all.iter().cloned().chain([label]).collect(), any.clone());
+    let with =
+        |label: String| Terms { all: terms.all.iter().cloned().chain([label]).collect(), ..terms.clone() };
     labels.into_iter().map(with).collect()
 }
 
 /// The free text within the teams of a list, for a count: teams are far fewer rows than all, even where the text is frequent.
-pub(super) fn worded(list: &RequestList) -> Option<Source<'_>> {
-    let text = list.search.text().filter(|_| list.search.labels().is_empty())?;
-    let (all, any) = scoped(own_terms(&list.search), &list.scope);
+pub(super) async fn worded<'l>(
+    connection: &mut Connection,
+    list: &'l RequestList,
+) -> StoreResult<Option<Source<'l>>> {
     let of_teams = matches!(list.scope, ListScope::Team(_) | ListScope::Teams(_));
-    of_teams.then(|| Source::Worded(all, any, folded(text)))
+    let text = list.search.text().filter(|_| of_teams && list.search.labels().is_empty());
+    let Some(text) = text.map(folded) else { return Ok(None) };
+    let mut terms = scoped(own_terms(&list.search), &list.scope);
+    terms.frequent = words::frequent(connection, &terms, Some(&text)).await?;
+    Ok(Some(Source::Worded(terms, text)))
+}
+
+/// The states that a list leaves out, where it asks for nothing else and they are few beside those that it asks for; of the
+/// teams of its scope, if it is one of teams.
+pub(super) fn left_out(list: &RequestList) -> Option<Source<'_>> {
+    let search = &list.search;
+    let alone = search.labels().is_empty() && search.parameters().is_empty() && search.text().is_none();
+    let mut filters = search.filters();
+    let (Some(filter), None, true) = (filters.next(), filters.next(), alone) else { return None };
+    let states = if filter.field == Field::State { filter.states() } else { Vec::new() };
+    if matches!(list.scope, ListScope::RequestedBy(_)) || !states.contains(&RequestState::Succeeded) {
+        return None;
+    }
+    let others = OPEN.into_iter().chain(OTHERWISE).filter(|state| !states.contains(state)).collect();
+    Some(Source::States(others, teams(&list.scope)))
 }
 
 /// Whether an operator bounds a span of time.
@@ -208,7 +238,7 @@ impl Source<'_> {
                     && alone
                     && search.filters().all(|filter| filter.field == *field && bounds(filter.operator))
             }
-            Self::Terms(all, any) | Self::Worded(all, any, _) => {
+            Self::Terms(Terms { all, any, .. }) | Self::Worded(Terms { all, any, .. }, _) => {
                 let asked = compared + search.parameters().len() + search.labels().len();
                 let scope = usize::from(matches!(list.scope, ListScope::Team(_)));
                 let scoped = !matches!(list.scope, ListScope::RequestedBy(_));
@@ -218,7 +248,7 @@ impl Source<'_> {
                     && all.len() == asked + scope
                     && all.iter().chain(any).all(|term| is_whole(term))
             }
-            Self::Words(_) | Self::Scan(_) => {
+            Self::Words(..) | Self::Scan(..) => {
                 let text = search.labels().is_empty() && search.parameters().is_empty();
                 everywhere && text && compared == 0 && search.text().is_some()
             }
@@ -250,31 +280,59 @@ impl Source<'_> {
     pub(super) fn is_of_requests(&self) -> bool {
         !matches!(
             self,
-            Self::Correlation(..) | Self::Terms(..) | Self::Worded(..) | Self::Words(_) | Self::Scan(_)
+            Self::Correlation(..) | Self::Terms(..) | Self::Worded(..) | Self::Words(..) | Self::Scan(..)
         )
     }
 
-    /// Writes the look for so many rows as it has, if that is less to do than the look for its requests.
+    /// Whether it gives every request once.
+    pub(super) fn is_once(&self) -> bool {
+        matches!(self, Self::Terms(Terms { of: Of::Requests, .. })) || self.is_of_requests()
+    }
+
+    /// Whether it is known to have many, without a look.
+    pub(super) fn is_frequent(&self) -> bool {
+        matches!(self, Self::Terms(Terms { frequent: true, .. }) | Self::Scan(_, true))
+    }
+
+    /// Whether its rows are of texts, found by an index that takes its time.
+    pub(super) fn is_of_words(&self) -> bool {
+        matches!(self, Self::Words(..))
+    }
+
+    /// Writes the look for so many rows as it has, if that is less to do than the look for its requests; without those of
+    /// further keys, where they are told apart.
     pub(super) fn count(&self, query: &mut QueryBuilder<Db>) {
         match self {
-            Self::Terms(all, any) => words::rows_with_terms(query, all, any),
+            Self::Terms(terms) if terms.of == Of::Either => {
+                words::rows_with_terms(query, &terms.of_requests());
+            }
+            Self::Terms(terms) => words::rows_with_terms(query, terms),
             _ => self.look(query),
         }
     }
 
-    /// The same of the rows of further keys, where those are told apart.
+    /// Where the rows of further keys may be of other requests than those that were counted: those rows.
     pub(super) fn further(&self) -> Option<Self> {
-        let Self::Terms(all, any) = self else { return None };
-        Some(Self::Terms(all.iter().cloned().chain([further_term()]).collect(), any.clone()))
+        match self {
+            Self::Terms(terms) if terms.of == Of::Either => Some(Self::Terms(terms.of_further_keys())),
+            _ => None,
+        }
     }
 
     /// Writes the look for its requests.
     pub(super) fn look(&self, query: &mut QueryBuilder<Db>) {
-        self.select(query, "id");
+        self.select(query, "id", None);
     }
 
-    /// Writes the look for these columns of its requests; those that are not read out of requests have no other than `id`.
-    pub(super) fn select(&self, query: &mut QueryBuilder<Db>, columns: &str) {
+    /// Writes the look for these columns of its requests, of those that such a list holds where there is one; what is not
+    /// read out of requests has no other column than `id`, and knows no list.
+    pub(super) fn select(&self, query: &mut QueryBuilder<Db>, columns: &str, list: Option<&RequestList>) {
+        let held = |query: &mut QueryBuilder<Db>| {
+            if let Some(list) = list {
+                query.push(" AND ");
+                conditions(query, list, None);
+            }
+        };
         match self {
             Self::Correlation(operator, texts) => {
                 query.push("SELECT id FROM request WHERE ");
@@ -297,11 +355,13 @@ impl Source<'_> {
                     }
                     _ => compared_bare(query, *filter, column),
                 }
+                held(query);
             }
             Self::Actions(filter, teams) => {
                 query.push(format!("SELECT {columns} FROM request WHERE action <> 'create' AND "));
                 compared_bare(query, *filter, "action");
                 of_teams(query, "", teams);
+                held(query);
             }
             Self::States(states, teams) => {
                 let of = |known: &[RequestState]| -> Vec<String> {
@@ -315,12 +375,13 @@ impl Source<'_> {
                     query.push(format!("{union}SELECT {columns} FROM request WHERE {kind} AND state IN ("));
                     listed(query, of(known).into_iter());
                     of_teams(query, unindexed, teams);
+                    held(query);
                 }
             }
-            Self::Terms(all, any) => words::having_terms(query, all, any, None),
-            Self::Worded(all, any, text) => words::having_terms(query, all, any, Some(text)),
-            Self::Words(text) => words::having(query, text),
-            Self::Scan(text) => {
+            Self::Terms(terms) => words::having_terms(query, terms, None),
+            Self::Worded(terms, text) => words::having_terms(query, terms, Some(text)),
+            Self::Words(text, rare) => words::having(query, text, rare.as_deref()),
+            Self::Scan(text, _) => {
                 query.push("SELECT request AS id FROM sought WHERE ").push(words::POSITION).push("(text, ");
                 query.push_bind(text.clone()).push(") > 0");
             }
@@ -341,6 +402,7 @@ impl Source<'_> {
                         query.push("principal = ").push_bind(principal.0);
                     }
                 }
+                held(query);
             }
             Self::Times(field, search) => {
                 query.push(format!("SELECT {columns} FROM request WHERE {field} IS NOT NULL"));
@@ -348,6 +410,7 @@ impl Source<'_> {
                     query.push(" AND ");
                     compared_bare(query, filter, field.as_str());
                 }
+                held(query);
             }
         }
     }

@@ -1,13 +1,19 @@
 //! What a search asks of SQLite: JSON members, and the index of words by three letters.
 
 use super::dialect::{Connection, Db};
-use crate::store::{StoreError, StoreResult};
+use crate::store::{
+    StoreError, StoreResult,
+    search::{Of, Sampled, Terms, further_term},
+};
 use sqlx::{QueryBuilder, Row};
 
 /// Keeps an index from being chosen for a column, where another gives the rows in their order.
 pub(in crate::store) const UNINDEXED: &str = "+";
 /// The function that says where one text stands in another.
 pub(in crate::store) const POSITION: &str = "instr";
+
+/// Whether the planner knows how many rows an index gives, and is trusted with the choice.
+pub(in crate::store) const KNOWS_ROWS: bool = false;
 
 /// Begins what reads first and writes then.
 pub(in crate::store) const BEGIN: &str = "BEGIN IMMEDIATE";
@@ -59,20 +65,22 @@ pub(in crate::store) fn findable(text: &str) -> bool {
     text.chars().nth(1).is_some() && !text.ends_with('\n')
 }
 
-/// Whether a text is found sooner by looking through all words than by the index, which gives its rows one by one here.
+/// Whether terms and a text are found sooner by looking through all words than by an index, which gives its rows one by one
+/// here.
 #[expect(clippy::unused_async, reason = "PostgreSQL has to look")]
-pub(in crate::store) async fn frequent(_: &mut Connection, _: &str) -> StoreResult<bool> {
+pub(in crate::store) async fn frequent(_: &mut Connection, _: &Terms, _: Option<&str>) -> StoreResult<bool> {
     Ok(false)
 }
 
-/// Adds a look for requests with all of these terms, with any of the others where there are any, and with this text among
-/// their words. It may give one more than once.
-pub(in crate::store) fn having_terms(
-    query: &mut QueryBuilder<Db>,
-    all: &[String],
-    any: &[String],
-    text: Option<&str>,
-) {
+/// How frequent a text is, which makes no difference here.
+#[expect(clippy::unused_async, reason = "PostgreSQL has to look")]
+pub(in crate::store) async fn sampled(_: &mut Connection, _: &str) -> StoreResult<Sampled> {
+    Ok(Sampled::default())
+}
+
+/// Adds a look for requests with these terms, and with this text among their words. It may give one more than once, unless
+/// the terms are those of a request's own row.
+pub(in crate::store) fn having_terms(query: &mut QueryBuilder<Db>, terms: &Terms, text: Option<&str>) {
     let with = |query: &mut QueryBuilder<Db>| {
         if let Some(text) = text {
             query.push(" AND instr(sought.text, ").push_bind(text.to_owned()).push(") > 0");
@@ -82,33 +90,33 @@ pub(in crate::store) fn having_terms(
         "SELECT sought.request AS id FROM sought_term CROSS JOIN sought ON sought.id = sought_term.rowid
           WHERE sought_term MATCH ",
     );
-    query.push_bind(matched(all, any));
+    query.push_bind(matched(terms));
     with(query);
     query.push(" UNION ALL SELECT request FROM sought WHERE ");
-    not_indexed(query, all, any);
+    not_indexed(query, terms);
     with(query);
 }
 
-/// Adds a look for as many rows as words have all of these terms, with any of the others where there are any. It takes the
-/// index alone.
-pub(in crate::store) fn rows_with_terms(query: &mut QueryBuilder<Db>, all: &[String], any: &[String]) {
-    query.push("SELECT 1 FROM sought_term WHERE sought_term MATCH ").push_bind(matched(all, any));
+/// Adds a look for as many rows as words have these terms. It takes the index alone.
+pub(in crate::store) fn rows_with_terms(query: &mut QueryBuilder<Db>, terms: &Terms) {
+    query.push("SELECT 1 FROM sought_term WHERE sought_term MATCH ").push_bind(matched(terms));
     query.push(" UNION ALL SELECT 1 FROM sought WHERE ");
-    not_indexed(query, all, any);
+    not_indexed(query, terms);
 }
 
 /// Terms as their index is asked for them.
-fn matched(all: &[String], any: &[String]) -> String {
+fn matched(terms: &Terms) -> String {
     let quoted = |terms: &[String]| terms.iter().map(|term| format!("\"{term}\"")).collect::<Vec<_>>();
-    let mut sought = quoted(all);
-    if !any.is_empty() {
-        sought.push(format!("({})", quoted(any).join(" OR ")));
+    let mut sought = quoted(&terms.all);
+    if !terms.any.is_empty() {
+        sought.push(format!("({})", quoted(&terms.any).join(" OR ")));
     }
-    sought.join(" AND ")
+    let sought = sought.join(" AND ");
+    if terms.of == Of::Requests { format!("({sought}) NOT \"{}\"", further_term()) } else { sought }
 }
 
 /// Adds the test of what is not in the index yet.
-fn not_indexed(query: &mut QueryBuilder<Db>, all: &[String], any: &[String]) {
+fn not_indexed(query: &mut QueryBuilder<Db>, Terms { all, any, of, .. }: &Terms) {
     query.push("id > (SELECT upto FROM sought_upto)");
     let has = |query: &mut QueryBuilder<Db>, term: &str| {
         query.push("instr(terms, ").push_bind(format!(" {term} ")).push(") > 0");
@@ -122,6 +130,10 @@ fn not_indexed(query: &mut QueryBuilder<Db>, all: &[String], any: &[String]) {
         has(query, term);
     }
     query.push(if any.is_empty() { "" } else { ")" });
+    if *of == Of::Requests {
+        query.push(" AND NOT ");
+        has(query, &further_term());
+    }
 }
 
 /// How many groups of three letters of a text are looked up, at the most. Each costs as much as it has rows; what they
@@ -129,7 +141,7 @@ fn not_indexed(query: &mut QueryBuilder<Db>, all: &[String], any: &[String]) {
 const LOOKED_UP: usize = 8;
 
 /// Adds a look for requests with this text among their words, which may give one more than once.
-pub(in crate::store) fn having(query: &mut QueryBuilder<Db>, text: &str) {
+pub(in crate::store) fn having(query: &mut QueryBuilder<Db>, text: &str, _: Option<&str>) {
     let letters: Vec<char> = text.chars().collect();
     query.push(
         "SELECT sought.request AS id FROM sought_trigram CROSS JOIN sought ON sought.id = sought_trigram.rowid
