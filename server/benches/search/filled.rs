@@ -68,8 +68,10 @@ fn terms(hex: impl Fn(&str) -> String) -> String {
     format!("' ' || {} || ' '", terms.join(" || ' ' || "))
 }
 
+/// They ended long ago, and have been swept since: a server would be busy with that, not with searches.
 const REQUEST: &str = "INSERT INTO request (id, team, principal, requested_by, channel, action, offering, offering_version,
-                       type, name, resource, parameters, labels, correlation_id, state, created_at, updated_at, finished_at)";
+                       type, name, resource, parameters, labels, correlation_id, state, created_at, updated_at, finished_at,
+                       swept)";
 const SUBMISSION: &str =
     "INSERT INTO submission (id, team, principal, key, request, operation, outcome, channel, sent_by, at)";
 const OUTCOME: &str =
@@ -106,7 +108,8 @@ pub(crate) fn sqlite(file: &Path, requests: u64) {
         for statement in [
             format!(
                 "{REQUEST} SELECT id, team, (SELECT id FROM principal), requested_by, channel, action, offering, '1', offering,
-                        name, randomblob(16), parameters, labels, correlation_id, state, at, at, ended FROM new"
+                        name, randomblob(16), parameters, labels, correlation_id, state, at, at, ended,
+                        ended IS NOT NULL FROM new"
             ),
             format!(
                 "{SUBMISSION} SELECT unhex(printf('%012x7%03x', at + turn, n % 4096) || hex(randomblob(8))), team,
@@ -175,7 +178,8 @@ pub(crate) async fn postgres(url: &str, requests: u64) {
                   who AS (SELECT id AS principal FROM principal LIMIT 1),
                   requests AS (
                  {REQUEST} SELECT id, team, principal, requested_by, channel, action, offering, '1', offering, name, id,
-                                  parameters, labels, correlation_id, state, at, at, ended FROM new, who),
+                                  parameters, labels, correlation_id, state, at, at, ended, ended IS NOT NULL
+                             FROM new, who),
                   submissions AS (
                  {SUBMISSION} SELECT {of_submission}, team, principal, key, id, 'create', {OUTCOME}, 'api', requested_by,
                                      at + turn FROM new, who, generate_series(0, 9) AS turns (turn))

@@ -1,17 +1,23 @@
 //! What a search asks of PostgreSQL: JSON members, and the index of words by three letters, which it keeps by itself.
 
-use super::dialect::{Connection, Db};
+use super::{
+    dialect::{Connection, Db},
+    sql::samples::{END, is_frequent, sample},
+};
 use crate::store::{
     StoreError, StoreResult,
-    search::{Of, Sampled, Terms, further_term, pair_term},
+    search::{Of, Terms, further_term, pair_term},
 };
-use sqlx::{QueryBuilder, Row};
+use sqlx::QueryBuilder;
 
 /// Keeps an index from being chosen for a column; the planner here knows the rows and chooses by itself.
 pub(in crate::store) const UNINDEXED: &str = "";
 /// The function that says where one text stands in another.
 pub(in crate::store) const POSITION: &str = "strpos";
 
+/// Whether what is frequent is found sooner by looking through all than by an index, which has to read all the places that it
+/// knows before it gives the first.
+pub(in crate::store) const LOOKS_THROUGH: bool = true;
 /// Whether the planner knows how many rows an index gives, and is trusted with the choice.
 pub(in crate::store) const KNOWS_ROWS: bool = true;
 
@@ -83,16 +89,18 @@ fn by_index(query: &mut QueryBuilder<Db>, conditions: impl FnOnce(&mut QueryBuil
 fn with_terms(query: &mut QueryBuilder<Db>, terms: &Terms) {
     if terms.frequent {
         looked_through(query, terms);
-        return;
-    }
-    let mut each = query.separated(" AND ");
-    for (operator, terms_of) in [("@>", &terms.all), ("&&", &terms.any)] {
-        if !terms_of.is_empty() {
-            each.push(format!("string_to_array(terms, ' ') {operator} "))
-                .push_bind_unseparated(terms_of.clone());
+    } else {
+        let mut each = query.separated(" AND ");
+        for (operator, terms_of) in [("@>", &terms.all), ("&&", &terms.any)] {
+            if !terms_of.is_empty() {
+                each.push(format!("string_to_array(terms, ' ') {operator} "))
+                    .push_bind_unseparated(terms_of.clone());
+            }
         }
     }
-    whose(query, terms.of);
+    if terms.of == Of::Requests {
+        query.push(" AND strpos(terms, ").push_bind(format!(" {} ", further_term())).push(") = 0");
+    }
 }
 
 /// Adds the test that a row has these terms, for many rows: without taking them apart, and by no index.
@@ -110,14 +118,6 @@ fn looked_through(query: &mut QueryBuilder<Db>, terms: &Terms) {
         has(query, term);
     }
     query.push(if terms.any.is_empty() { "" } else { ")" });
-    whose(query, terms.of);
-}
-
-/// Adds whose words a row has to have, as far as that is no term.
-fn whose(query: &mut QueryBuilder<Db>, of: Of) {
-    if of == Of::Requests {
-        query.push(" AND strpos(terms, ").push_bind(format!(" {} ", further_term())).push(") = 0");
-    }
 }
 
 /// Whether words are found by an index: it takes an extension that may be missing.
@@ -140,34 +140,8 @@ fn ends_in_two(text: &str) -> bool {
     letters.next().is_some_and(char::is_alphanumeric) && letters.next().is_some_and(char::is_alphanumeric)
 }
 
-/// How many rows of words tell in each of four places how frequent something is.
-const ROWS: i64 = 250;
-/// How many of all of those have what is frequent, and how many of each place.
-const FREQUENT: (i64, i64) = (100, 12);
-/// How many have what is rare, at the most.
-const RARE: i64 = 2;
-
-/// Begins a look at rows of words in four places of the history, a row a place.
-fn sample() -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new("WITH sample AS (");
-    for quarters in (1..=4).rev() {
-        query.push(format!(
-            "SELECT {quarters} AS place, text, terms
-               FROM (SELECT text, terms FROM sought WHERE id <= (SELECT max(id) / 4 * {quarters} + 3 FROM sought)
-                      ORDER BY id DESC LIMIT {ROWS}) AS rows_{quarters}"
-        ));
-        query.push(if quarters > 1 { " UNION ALL " } else { ") SELECT " });
-    }
-    query
-}
-
-fn is_frequent(in_places: &[i64]) -> bool {
-    let (all, each) = FREQUENT;
-    in_places.iter().sum::<i64>() >= all && in_places.iter().all(|having| *having >= each)
-}
-
 /// Whether so many rows have these terms, and this text where there is one, that they are found sooner by looking through
-/// all than by an index, which has to read all the places that it knows before it gives the first.
+/// all than by an index.
 pub(in crate::store) async fn frequent(
     connection: &mut Connection,
     terms: &Terms,
@@ -179,47 +153,9 @@ pub(in crate::store) async fn frequent(
     if let Some(text) = text {
         query.push(" AND strpos(text, ").push_bind(text.to_owned()).push(") > 0");
     }
-    query.push(") FROM sample GROUP BY place");
+    query.push(")").push(END);
     let having: Vec<i64> = query.build_query_scalar().persistent(false).fetch_all(connection).await?;
     Ok(is_frequent(&having))
-}
-
-/// How frequent a text is, and its parts.
-pub(in crate::store) async fn sampled(connection: &mut Connection, text: &str) -> StoreResult<Sampled> {
-    let parts = parts(text);
-    let mut query = sample();
-    let mut counts = query.separated(", ");
-    for text in std::iter::once(text).chain(parts.iter().map(String::as_str)) {
-        counts.push("count(*) FILTER (WHERE strpos(text, ").push_bind_unseparated(text.to_owned());
-        counts.push_unseparated(") > 0)");
-    }
-    query.push(" FROM sample GROUP BY place");
-    let rows = query.build().persistent(false).fetch_all(connection).await?;
-    let of = |place: usize| rows.iter().map(|row| row.try_get(place)).collect::<Result<Vec<i64>, _>>();
-    let mut rare = None;
-    for (place, part) in parts.into_iter().enumerate() {
-        let having: i64 = of(place + 1)?.iter().sum();
-        if having <= RARE && rare.as_ref().is_none_or(|(fewest, _)| having < *fewest) {
-            rare = Some((having, part));
-        }
-    }
-    Ok(Sampled { frequent: is_frequent(&of(0)?), rare: rare.map(|(_, part)| part) })
-}
-
-/// How many parts of a text are asked about, and how many letters of each.
-const PARTS: (usize, usize) = (4, 6);
-
-/// The ends of the longest words of a text, where it is more than such an end itself.
-fn parts(text: &str) -> Vec<String> {
-    let (most, letters) = PARTS;
-    let mut words: Vec<Vec<char>> = text
-        .split(|letter: char| !letter.is_alphanumeric())
-        .map(|word| word.chars().collect())
-        .filter(|word: &Vec<char>| word.len() > 2)
-        .collect();
-    words.sort_by_key(|word| std::cmp::Reverse(word.len()));
-    let end = |word: Vec<char>| word[word.len().saturating_sub(letters)..].iter().collect();
-    words.into_iter().take(most).map(end).filter(|part: &String| part != text).collect()
 }
 
 /// Adds a look for requests with this text among their words, which may give one more than once. The index is asked for a

@@ -41,6 +41,7 @@ mod people;
 mod quotas;
 mod rows;
 mod runs;
+pub(in crate::store) mod samples;
 mod seals;
 mod search;
 mod searching;

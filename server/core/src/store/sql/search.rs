@@ -40,7 +40,7 @@ pub(super) async fn requests(
     connection: &mut Connection,
     list: &RequestList,
 ) -> StoreResult<Page<RequestView>> {
-    let found = Found::look(connection, list).await?;
+    let found = Found::look(connection, list, true).await?;
     let (total, (results, next)) = if let Some(few) = found.few {
         let places = found.places(connection, few).await?;
         let total = i64::try_from(places.len()).unwrap_or(i64::MAX);
@@ -71,7 +71,7 @@ pub(super) async fn rows(
     connection: &mut Connection,
     list: &RequestList,
 ) -> StoreResult<(Vec<RequestView>, Option<Cursor>)> {
-    let found = Found::look(connection, list).await?;
+    let found = Found::look(connection, list, false).await?;
     match found.few {
         Some(few) => {
             let places = found.places(connection, few).await?;
@@ -84,6 +84,8 @@ pub(super) async fn rows(
 /// A list, and how its rows are read.
 struct Found<'l> {
     list: &'l RequestList,
+    /// Whether one wants to know how many it holds.
+    counted: bool,
     sources: Vec<Source<'l>>,
     /// How many rows each source has, as far as they were counted.
     counts: Vec<Option<Count>>,
@@ -110,10 +112,10 @@ impl Count {
 
 impl<'l> Found<'l> {
     /// Decides how a list is read.
-    async fn look(connection: &mut Connection, list: &'l RequestList) -> StoreResult<Self> {
+    async fn look(connection: &mut Connection, list: &'l RequestList, counted: bool) -> StoreResult<Self> {
         let sources = sources(connection, list).await?;
         let counts = vec![None; sources.len()];
-        let mut found = Self { list, sources, counts, few: None, ids: None };
+        let mut found = Self { list, counted, sources, counts, few: None, ids: None };
         if found.nowhere() {
             return Ok(found);
         }
@@ -147,7 +149,8 @@ impl<'l> Found<'l> {
 
     /// Up to where the rows of a source are counted.
     fn up_to(&self, source: &Source<'_>) -> i64 {
-        let tells = source.says_all(self.list) && (source.is_once() || source.further().is_some());
+        let tells =
+            self.counted && source.says_all(self.list) && (source.is_once() || source.further().is_some());
         if tells { COUNTED + 1 } else { FEW + 1 }
     }
 
@@ -168,7 +171,8 @@ impl<'l> Found<'l> {
 
     /// Looks for what has the words that are asked for, as long as nothing else is as few.
     async fn look_for_words(&mut self, connection: &mut Connection) -> StoreResult<()> {
-        for (place, source) in self.sources.iter().enumerate().filter(|(_, source)| source.is_of_words()) {
+        let of_words = |(_, source): &(usize, &Source<'_>)| source.is_of_words() && !source.is_frequent();
+        for (place, source) in self.sources.iter().enumerate().filter(of_words) {
             let fewest = self.few.and_then(|few| self.counts[few]?.few());
             if fewest.is_some_and(|fewest| usize::try_from(fewest).is_ok_and(|fewest| fewest <= KEPT)) {
                 break;
@@ -203,15 +207,14 @@ impl<'l> Found<'l> {
         } else if let (true, Some(ids)) = (self.few == Some(place), &self.ids) {
             let mut query = QueryBuilder::new("SELECT created_at, id FROM request WHERE id IN (");
             listed(&mut query, ids.iter().copied());
-            query.push(" AND ");
-            conditions(&mut query, self.list, None);
+            self.and_other(&mut query, source);
             query
         } else {
             let mut query = taken(source);
             query.push(
-                "SELECT request.created_at, request.id FROM taken CROSS JOIN request WHERE request.id = taken.found AND ",
+                "SELECT request.created_at, request.id FROM taken CROSS JOIN request WHERE request.id = taken.found",
             );
-            conditions(&mut query, self.list, None);
+            self.and_other(&mut query, source);
             query
         };
         let found = query.build().persistent(false).fetch_all(connection).await?;
@@ -253,6 +256,14 @@ impl<'l> Found<'l> {
         let mut results = views(&rows)?;
         results.sort_unstable_by_key(|one| Reverse((one.created_at, one.id)));
         Ok((results, places.last().copied().filter(|_| more)))
+    }
+
+    /// Adds what else the list asks for.
+    fn and_other(&self, query: &mut QueryBuilder<Db>, source: &Source<'_>) {
+        if let Some(list) = self.other_than(source) {
+            query.push(" AND ");
+            conditions(query, list, None);
+        }
     }
 
     /// How many there are, counted to just beyond [`COUNTED`], where they are not few.
@@ -341,17 +352,16 @@ impl<'l> Found<'l> {
 
     /// Writes a look for what the list holds of a source.
     fn met(&self, query: &mut QueryBuilder<Db>, source: &Source<'_>, distinct: &str) {
-        let other = self.other_than(source);
         if self.is_direct(source) {
-            source.select(query, "id", other);
+            source.select(query, "id", self.other_than(source));
             return;
         }
         query.push(format!("SELECT {distinct}source.id FROM ("));
         source.look(query);
         query.push(") AS source");
-        if other.is_some() {
-            query.push(" CROSS JOIN request WHERE request.id = source.id AND ");
-            conditions(query, self.list, None);
+        if self.other_than(source).is_some() {
+            query.push(" CROSS JOIN request WHERE request.id = source.id");
+            self.and_other(query, source);
         }
     }
 
@@ -382,9 +392,9 @@ impl<'l> Found<'l> {
         } else {
             let mut query = taken(source);
             query.push(format!(
-                "SELECT {REQUEST} FROM taken CROSS JOIN request WHERE request.id = taken.found AND "
+                "SELECT {REQUEST} FROM taken CROSS JOIN request WHERE request.id = taken.found"
             ));
-            conditions(&mut query, self.list, None);
+            self.and_other(&mut query, source);
             self.after(&mut query, "request");
             query
         };

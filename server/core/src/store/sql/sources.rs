@@ -4,6 +4,7 @@ use super::{
     conditions::{compared_bare, conditions, listed, tested},
     dialect::{Connection, Db, words},
     rows::text,
+    samples,
 };
 use crate::store::{
     ListScope, RequestList, StoreResult,
@@ -36,10 +37,10 @@ pub(super) enum Source<'l> {
     Terms(Terms),
     /// Of those the ones with this text among their words.
     Worded(Terms, String),
-    /// Those with this text among their words; by a part of it, where one is known to be rare.
-    Words(String, Option<String>),
-    /// The same by looking through all words; whether many have it.
-    Scan(String, bool),
+    /// Those with this text among their words.
+    Words(String, Sampled),
+    /// The same by looking through all words.
+    Scan(String, Sampled),
     /// Those in the scope of the list.
     Scope(&'l ListScope),
     /// Those in a span of time.
@@ -101,11 +102,11 @@ pub(super) async fn sources<'l>(
     let mut scanned = Vec::new();
     let indexed = !sought.is_empty() && words::indexed(connection).await?;
     for text in sought {
-        let Sampled { frequent, rare } = words::sampled(connection, &text).await?;
-        if indexed && words::findable(&text) && !frequent {
-            sources.push(Source::Words(text, rare));
+        let sampled = samples::sampled(connection, &text).await?;
+        if indexed && words::findable(&text) && !(words::LOOKS_THROUGH && sampled.frequent) {
+            sources.push(Source::Words(text, sampled));
         } else {
-            scanned.push((text, frequent));
+            scanned.push((text, sampled));
         }
     }
     for field in [Field::FinishedAt, Field::CreatedAt] {
@@ -114,8 +115,8 @@ pub(super) async fn sources<'l>(
         }
     }
     // One by one as they stand there, which is faster than in the order of requests.
-    if let (true, Some((text, frequent))) = (sources.is_empty(), scanned.pop()) {
-        sources.push(Source::Scan(text, frequent));
+    if let (true, Some((text, sampled))) = (sources.is_empty(), scanned.pop()) {
+        sources.push(Source::Scan(text, sampled));
     }
     let everything = search.filters().next().is_none()
         && search.labels().is_empty()
@@ -291,7 +292,11 @@ impl Source<'_> {
 
     /// Whether it is known to have many, without a look.
     pub(super) fn is_frequent(&self) -> bool {
-        matches!(self, Self::Terms(Terms { frequent: true, .. }) | Self::Scan(_, true))
+        match self {
+            Self::Terms(terms) => terms.frequent,
+            Self::Words(_, sampled) | Self::Scan(_, sampled) => sampled.frequent,
+            _ => false,
+        }
     }
 
     /// Whether its rows are of texts, found by an index that takes its time.
@@ -380,7 +385,7 @@ impl Source<'_> {
             }
             Self::Terms(terms) => words::having_terms(query, terms, None),
             Self::Worded(terms, text) => words::having_terms(query, terms, Some(text)),
-            Self::Words(text, rare) => words::having(query, text, rare.as_deref()),
+            Self::Words(text, sampled) => words::having(query, text, sampled.rare.as_deref()),
             Self::Scan(text, _) => {
                 query.push("SELECT request AS id FROM sought WHERE ").push(words::POSITION).push("(text, ");
                 query.push_bind(text.clone()).push(") > 0");

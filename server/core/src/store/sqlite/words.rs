@@ -3,7 +3,7 @@
 use super::dialect::{Connection, Db};
 use crate::store::{
     StoreError, StoreResult,
-    search::{Of, Sampled, Terms, further_term},
+    search::{Of, Terms, further_term},
 };
 use sqlx::{QueryBuilder, Row};
 
@@ -12,6 +12,8 @@ pub(in crate::store) const UNINDEXED: &str = "+";
 /// The function that says where one text stands in another.
 pub(in crate::store) const POSITION: &str = "instr";
 
+/// Whether what is frequent is found sooner by looking through all than by an index, which gives its rows one by one here.
+pub(in crate::store) const LOOKS_THROUGH: bool = false;
 /// Whether the planner knows how many rows an index gives, and is trusted with the choice.
 pub(in crate::store) const KNOWS_ROWS: bool = false;
 
@@ -65,17 +67,10 @@ pub(in crate::store) fn findable(text: &str) -> bool {
     text.chars().nth(1).is_some() && !text.ends_with('\n')
 }
 
-/// Whether terms and a text are found sooner by looking through all words than by an index, which gives its rows one by one
-/// here.
+/// Whether terms and a text are found sooner by looking through all words than by an index.
 #[expect(clippy::unused_async, reason = "PostgreSQL has to look")]
 pub(in crate::store) async fn frequent(_: &mut Connection, _: &Terms, _: Option<&str>) -> StoreResult<bool> {
     Ok(false)
-}
-
-/// How frequent a text is, which makes no difference here.
-#[expect(clippy::unused_async, reason = "PostgreSQL has to look")]
-pub(in crate::store) async fn sampled(_: &mut Connection, _: &str) -> StoreResult<Sampled> {
-    Ok(Sampled::default())
 }
 
 /// Adds a look for requests with these terms, and with this text among their words. It may give one more than once, unless
@@ -141,8 +136,9 @@ fn not_indexed(query: &mut QueryBuilder<Db>, Terms { all, any, of, .. }: &Terms)
 const LOOKED_UP: usize = 8;
 
 /// Adds a look for requests with this text among their words, which may give one more than once.
-pub(in crate::store) fn having(query: &mut QueryBuilder<Db>, text: &str, _: Option<&str>) {
-    let letters: Vec<char> = text.chars().collect();
+/// The index is asked for a part of it that is known to be rare, where there is one.
+pub(in crate::store) fn having(query: &mut QueryBuilder<Db>, text: &str, rare: Option<&str>) {
+    let letters: Vec<char> = rare.unwrap_or(text).chars().collect();
     query.push(
         "SELECT sought.request AS id FROM sought_trigram CROSS JOIN sought ON sought.id = sought_trigram.rowid
           WHERE sought_trigram MATCH ",
