@@ -5,8 +5,15 @@
 //! unless only the second brings the end. Nothing changes a request that has ended. Where it ended otherwise than as a
 //! success, a success of any of its attempts is an orphan, which administrators look at, however old its number is and
 //! whatever was reported before it; once for each attempt, and not where that attempt's success counted before.
+//!
+//! A success of an earlier attempt leaves a request alone that goes on or succeeded since, and may be a second effect beside
+//! that of the later one: it is an orphan too, for as long as the later one has not come to the same outputs.
 
-use crate::{id::ErrandId, time::Moment, view::RequestView};
+use crate::{
+    id::ErrandId,
+    time::Moment,
+    view::{Object, RequestView},
+};
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
@@ -126,7 +133,8 @@ pub struct HeardView {
     pub received_at: Moment,
 }
 
-/// Something that succeeded elsewhere after its request had come to another end: it may stand, and nobody answers for it.
+/// Something that succeeded elsewhere after its request had come to another end, or to another attempt: it may stand, and
+/// nobody answers for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct OrphanView {
@@ -192,6 +200,22 @@ pub fn judge(standing: Standing, before: Option<Before>, sequence: i64, progress
     }
 }
 
+/// Whether a report of an earlier attempt tells of what may stand beside that which the later attempt makes.
+#[must_use]
+pub fn is_second(standing: Standing, before: Option<Before>, progress: Progress) -> bool {
+    let is_new = before.is_none_or(|before| before.progress != Progress::Succeeded);
+    standing == Standing::LaterAttempt && progress == Progress::Succeeded && is_new
+}
+
+/// Whether what was reported as made is what the request came to. What has no outputs could be anything.
+#[must_use]
+pub fn is_the_same(reported: &Object, came_to: &Object) -> bool {
+    !reported.is_empty() && reported.iter().all(|(name, value)| came_to.get(name) == Some(value))
+}
+
+/// How a line of a history ends that says that what was an orphan is what its request came to.
+pub const TAKEN_OVER: &str = "no orphan";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,6 +271,26 @@ mod tests {
             assert_eq!(judge(standing, Some(heard(5, Running)), 1, Failed), otherwise);
         }
         assert_eq!(judge(Standing::LaterAttempt, None, 1, Succeeded), Heard::EarlierAttempt);
+    }
+
+    #[test]
+    fn only_a_new_success_of_an_earlier_attempt_may_be_a_second_effect() {
+        let later = Standing::LaterAttempt;
+        for before in [None, Some(heard(5, Running)), Some(heard(5, Failed))] {
+            assert!(is_second(later, before, Succeeded) && !is_second(later, before, Failed));
+            assert!(!is_second(Standing::Open, before, Succeeded));
+        }
+        assert!(!is_second(later, Some(heard(5, Succeeded)), Succeeded));
+    }
+
+    #[test]
+    fn outputs_are_the_same_where_each_that_was_reported_is_there_and_none_says_nothing() {
+        let object = |text: &str| serde_json::from_str::<Object>(text).unwrap();
+        let stands = object(r#"{"url":"x","size":2}"#);
+        assert!(is_the_same(&object(r#"{"url":"x"}"#), &stands));
+        for other in [r#"{"url":"y"}"#, r#"{"url":"x","host":"h"}"#, "{}"] {
+            assert!(!is_the_same(&object(other), &stands), "{other}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `/orphans`: what was done elsewhere after its request had come to another end; for administrators.
+//! `/orphans`: what was done elsewhere after its request had come to another end or attempt; for administrators.
 
 use super::{cursor, load_again};
 use crate::{
@@ -35,7 +35,8 @@ fn Shown(page: Page<OrphanView>, older: bool) -> impl IntoView {
         <p class="lead">
             "A service or a flow reported that it made something, and by then the request had ended otherwise: it was "
             "canceled, or had failed. That end stays. But something may stand there that no team sees, and that counts "
-            "in no quota."
+            "in no quota. The same goes for an attempt that failed, was tried again, and was reported as done after all: "
+            "what it made may stand beside what the later attempt makes."
         </p>
         <h2>"What to do"</h2>
         <ol>
@@ -48,6 +49,10 @@ fn Shown(page: Page<OrphanView>, older: bool) -> impl IntoView {
                 "If something stands and the request had failed, “Try again” on its page looks first and takes over what is "
                 "there. If it was canceled, or nobody needs the thing, remove it there: the portal does not do that by "
                 "itself, since nobody asks for it any more."
+            </li>
+            <li>
+                "If a later attempt goes on or has succeeded, see whether there are two. An entry goes by itself once the "
+                "later attempt comes to the outputs that were reported of the earlier one: then it took that over."
             </li>
         </ol>
         <p class="quiet">

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Caller, Error, Result,
-    hidden::{texts, veil_entry},
+    hidden::{texts, veil_entry, veiled_value},
     signature::{SharedSecret, mac},
     store::{Errand, ErrandSeal, Report, Taken},
 };
@@ -119,6 +119,7 @@ impl Portal {
             let detail = format!("this callback is of attempt {}", errand.attempt);
             return Err(Error::field("/attempt", detail));
         }
+        let mut public = Object::new();
         // Secret outputs do not stand in the lines that come with them, or later, as well.
         if let (Progress::Succeeded, Some(outputs)) = (said.progress, &said.outcome) {
             let offering = request.as_ref().and_then(|request| portal.catalog.get(&request.view.offering));
@@ -129,6 +130,9 @@ impl Portal {
             for entry in &mut said.entries {
                 veil_entry(entry, &secrets);
             }
+            let open = outputs.iter().filter(|(name, _)| !secret(name.as_str()));
+            public =
+                open.map(|(name, value)| (name.clone(), veiled_value(value.clone(), &secrets))).collect();
         }
         if let Some(request) = &request {
             portal.veil_entries(request, &mut said.entries).await?;
@@ -146,6 +150,7 @@ impl Portal {
             progress: said.progress,
             entries: said.entries,
             outcome,
+            outputs: public,
             at: now,
         };
         match portal.store.report(report).await? {
@@ -163,7 +168,8 @@ impl Portal {
         }
     }
 
-    /// A page of what succeeded elsewhere after its request had come to another end, newest first; for administrators.
+    /// A page of what succeeded elsewhere after its request had come to another end or attempt, newest first; for
+    /// administrators.
     pub async fn orphans(
         &self,
         caller: &Caller,

@@ -12,7 +12,7 @@ use domain::{
     callback::{Heard, OrphanView, Progress},
     id::{ErrandId, RequestId},
     time::Moment,
-    view::{EventEntry, Page},
+    view::{EventEntry, Object, Page},
 };
 use std::time::Duration;
 
@@ -69,6 +69,8 @@ pub struct Report {
     pub entries: Vec<EventEntry>,
     /// Outputs or a reason, sealed.
     pub outcome: Option<Vec<u8>>,
+    /// Of the outputs those that are no secrets.
+    pub outputs: Object,
     /// When it came.
     pub at: Moment,
 }
@@ -123,10 +125,13 @@ pub trait Errands {
     async fn errand(&self, id: ErrandId) -> StoreResult<Option<Errand>>;
     /// Takes a report in, with its effect, once.
     async fn report(&self, report: Report) -> StoreResult<Taken>;
+    /// Takes back that what this errand made is an orphan, since its request came to the same at a later attempt; whether
+    /// it was one.
+    async fn take_over_orphan(&self, errand: ErrandId, now: Moment) -> StoreResult<bool>;
     /// Removes up to `limit` errands, with the reports on them, that were begun longer ago than they are `known` and whose
     /// requests ended as long ago; orphans as long after they were reported. How many.
     async fn sweep_errands(&self, now: Moment, known: Duration, limit: u32) -> StoreResult<u64>;
-    /// A page of what succeeded elsewhere after its request had come to another end, newest first.
+    /// A page of what succeeded elsewhere after its request had come to another end or attempt, newest first.
     async fn orphans(&self, after: Option<(Moment, uuid::Uuid)>, size: u32) -> StoreResult<Page<OrphanView>>;
     /// What is sealed of errands and does not begin with `head`, in batches of about `limit`.
     async fn errands_sealed_otherwise(

@@ -442,7 +442,18 @@ impl Attempt<'_> {
     async fn write(&self, verdict: Verdict) -> Result<Held, StoreError> {
         let (store, now) = (&self.portal.store, self.portal.clock.now());
         match verdict {
-            Verdict::There(outputs) => store.end_run(self.hold(), self.success(outputs).await?, now).await,
+            Verdict::There(outputs) => {
+                let ending = self.success(outputs).await?;
+                let came_to = ending.outputs.clone();
+                let held = store.end_run(self.hold(), ending, now).await?;
+                if held != Held::Lost {
+                    // It has ended whatever becomes of this.
+                    if let Err(error) = self.take_over_orphans(&came_to).await {
+                        tracing::warn!(%error, request = %self.run.request.view.id, "orphans were not looked at");
+                    }
+                }
+                Ok(held)
+            }
             Verdict::Gone(state, reason) => {
                 store
                     .end_run(self.hold(), Ending::without_outputs(state, reason.map(|why| cut(&why))), now)
@@ -496,6 +507,16 @@ impl Attempt<'_> {
         self.portal.store.give_back(self.hold(), self.run.intent, wait, true, Some(entry), now).await
     }
 
+    /// Outputs that are secrets, the others without them, and the texts of the secrets.
+    pub(super) fn parted(&self, outputs: Object) -> (Object, Object, Vec<String>) {
+        let secret: &BTreeSet<String> = &self.offering.secret_outputs;
+        let (secrets, outputs): (Object, Object) =
+            outputs.into_iter().partition(|(name, _)| secret.contains(name));
+        let scrubbed = texts(secrets.values());
+        let open = outputs.into_iter().map(|(name, value)| (name, veiled_value(value, &scrubbed))).collect();
+        (secrets, open, scrubbed)
+    }
+
     /// A success with these outputs; what a change does not answer anew stays as it was.
     async fn success(&self, answered: Object) -> Result<Ending, StoreError> {
         let mut outputs = match self.kind() {
@@ -503,17 +524,12 @@ impl Attempt<'_> {
             Kind::Update | Kind::Action => self.outputs_before(),
         };
         outputs.extend(answered);
-        let secret: &BTreeSet<String> = &self.offering.secret_outputs;
-        let (secrets, outputs): (Object, Object) =
-            outputs.into_iter().partition(|(name, _)| secret.contains(name));
+        let (secrets, outputs, scrubbed) = self.parted(outputs);
         let expiry = self.expiry(&outputs).await?;
         let without = Ending { expiry, ..Ending::without_outputs(RequestState::Succeeded, None) };
         if secrets.is_empty() {
             return Ok(Ending { outputs, ..without });
         }
-        let scrubbed = texts(secrets.values());
-        let outputs =
-            outputs.into_iter().map(|(name, value)| (name, veiled_value(value, &scrubbed))).collect();
         Ok(match self.portal.seal_secrets(self.run.request.resource, &secrets) {
             Ok(sealed) => Ending {
                 outputs,

@@ -14,7 +14,7 @@ use crate::{
 };
 use domain::{
     action::Kind,
-    callback::Progress,
+    callback::{Progress, is_the_same},
     id::ErrandId,
     state::RequestState,
     view::{EventEntry, Object},
@@ -190,6 +190,27 @@ impl Attempt<'_> {
         // What failed has no outputs, but a reason.
         let sealed = if *progress == Progress::Succeeded { &self.offering.secret_outputs } else { &none };
         Ok(Some((*progress, self.secrets.veil_outputs(said, sealed))))
+    }
+
+    /// What earlier attempts were reported to have made after all is no orphan where this one came to the same.
+    pub(super) async fn take_over_orphans(&self, came_to: &Object) -> Result<(), StoreError> {
+        let hold = self.hold();
+        if !self.offering.provisioner.works_elsewhere() {
+            return Ok(());
+        }
+        for attempt in 1..hold.attempt {
+            for errand in self.portal.store.errands_of(hold.request, attempt).await? {
+                let Some((Progress::Succeeded, Some(sealed))) = &errand.reported else { continue };
+                let said =
+                    self.portal.open_errand(errand.id, "report", sealed).map_err(|error| corrupt(&error))?;
+                let (_, open, _) =
+                    self.parted(self.secrets.veil_outputs(said, &self.offering.secret_outputs));
+                if is_the_same(&open, came_to) {
+                    self.portal.store.take_over_orphan(errand.id, self.portal.clock.now()).await?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The note that is not kept yet, sealed.

@@ -219,6 +219,43 @@ async fn an_earlier_attempt_cannot_finish_a_later_one() {
 }
 
 #[tokio::test]
+async fn an_earlier_attempts_success_beside_a_later_attempt_is_an_orphan_unless_both_made_the_same() {
+    for (made, remain) in [("x", 0), ("another", 1)] {
+        let away = Away::build().await;
+        let first = away.script.begun().unwrap();
+        away.heard("end", &failed(5)).await;
+        away.house.reaches(away.id, Failed).await;
+        let portal = &away.house.portal;
+        portal.retry(&away.house.ann, &away.id.to_string(), key("retry"), Bytes::new()).await.unwrap();
+        away.waits(2).await;
+        let mut ann = away.house.ann.clone();
+        ann.role = PortalRole::Admin;
+        let orphans = async || portal.orphans(&ann, 50, None).await.unwrap();
+        for event in ["late", "again"] {
+            let (late, _) = report(portal, &first, event, &succeeded(6)).await.unwrap();
+            assert_eq!(late.outcome, Heard::EarlierAttempt);
+            let found = orphans().await;
+            let shown = (found.total, found.results[0].attempt, found.results[0].request.state);
+            assert_eq!(shown, (1, 1, Running), "{event}");
+        }
+        assert_eq!(away.count("SELECT count(*) FROM audit WHERE act = 'orphan'").await, 1);
+        let told = "which may stand beside what attempt 2 makes: orphaned";
+        assert!(away.house.history(away.id).await.iter().any(|line| line.ends_with(told)));
+        let own =
+            json!({ "state": "succeeded", "sequence": 1, "outputs": { "url": made, "password": "other" } });
+        assert_eq!(away.heard("own", &own).await, Heard::Applied);
+        away.house.reaches(away.id, Succeeded).await;
+        let settled = async || {
+            let history = away.house.history(away.id).await;
+            let over = history.iter().any(|line| line.ends_with("attempt 2 came to: no orphan"));
+            (over == (remain == 0)).then_some(())
+        };
+        eventually(settled).await;
+        assert_eq!(orphans().await.total, remain, "{made}");
+    }
+}
+
+#[tokio::test]
 async fn a_late_success_of_what_was_canceled_is_an_orphan_that_administrators_see() {
     let away = Away::build().await;
     away.house.cancel(away.id).await.unwrap();

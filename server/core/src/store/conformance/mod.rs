@@ -344,6 +344,7 @@ promises! {
     reports_out_of_order_never_move_what_is_known_backwards
     a_report_of_an_earlier_attempt_leaves_the_later_one_alone
     a_success_of_any_attempt_of_what_ended_otherwise_is_an_orphan_once
+    a_success_of_an_earlier_attempt_beside_a_later_one_is_an_orphan_until_it_is_taken_over
     a_report_that_fails_half_way_is_not_seen
     of_reports_that_come_to_two_servers_at_once_each_is_taken_in_once
     reports_that_come_again_are_counted_as_duplicates

@@ -127,6 +127,47 @@ pub(super) async fn a_success_of_any_attempt_of_what_ended_otherwise_is_an_orpha
     assert_eq!((orphans.total, attempts), (2, HashSet::from([1, 2])));
 }
 
+pub(super) async fn a_success_of_an_earlier_attempt_beside_a_later_one_is_an_orphan_until_it_is_taken_over(
+    bench: Bench,
+) {
+    let (id, first) = gone_elsewhere(&bench).await;
+    assert_eq!(heard(&bench, &first, "end", 5, Failed).await, Applied);
+    let run = bench.taken("w", bench.now()).await;
+    bench.ended(run.hold(), RequestState::Failed, bench.now()).await;
+    let retry = bench.decision(scope("retry"), Operation::Retry, Effect::Retry(id, ResourceId(bench.id())));
+    assert!(matches!(bench.store.submit(retry).await.unwrap(), Submitted::First(..)));
+    let second = begun(&bench, 2).await;
+    let flagged = async || {
+        let page = bench.store.orphans(None, 10).await.unwrap();
+        page.results.iter().map(|orphan| orphan.callback).collect::<Vec<_>>()
+    };
+    assert_eq!(heard(&bench, &first, "half", 6, Running).await, EarlierAttempt);
+    assert_eq!(flagged().await, []);
+    for event in ["late", "later"] {
+        assert_eq!(heard(&bench, &first, event, 7, Succeeded).await, EarlierAttempt);
+        assert_eq!(flagged().await, [first.id], "{event}");
+    }
+    // Neither the request nor the flag is moved by what the later attempt reports.
+    assert_eq!(heard(&bench, &second, "own", 1, Succeeded).await, Applied);
+    assert_eq!((bench.state(id).await, flagged().await), (RequestState::Running, vec![first.id]));
+    assert!(bench.store.take_over_orphan(first.id, bench.now()).await.unwrap());
+    assert!(!bench.store.take_over_orphan(first.id, bench.now()).await.unwrap());
+    assert!(!bench.store.take_over_orphan(second.id, bench.now()).await.unwrap());
+    assert_eq!(flagged().await, []);
+    // After the later one came to the same, nothing is flagged; to something else, it is.
+    let run = bench.taken("w", bench.now()).await;
+    let url = |text: &str| Object::from_iter([("url".to_owned(), text.into())]);
+    let ending = Ending { outputs: url("x"), ..Ending::without_outputs(RequestState::Succeeded, None) };
+    bench.store.end_run(run.hold(), ending, bench.now()).await.unwrap();
+    for (event, outputs, expected) in [("same", url("x"), vec![]), ("other", url("y"), vec![second.id])] {
+        let told = Report { earlier: true, outputs, ..report(second.id, event, 9, Succeeded, bench.now()) };
+        let taken = bench.store.report(told).await.unwrap();
+        assert!(matches!(taken, Taken::In { heard: EarlierAttempt, again: false, .. }), "{taken:?}");
+        assert_eq!(flagged().await, expected, "{event}");
+    }
+    assert_eq!(bench.state(id).await, RequestState::Succeeded);
+}
+
 pub(super) async fn a_report_that_fails_half_way_is_not_seen(bench: Bench) {
     let (id, kept) = gone_elsewhere(&bench).await;
     let done = || report(kept.id, "ev", 1, Succeeded, bench.now());

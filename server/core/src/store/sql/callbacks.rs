@@ -10,7 +10,7 @@ use crate::{
     store::{AuditEntry, Report, StoreError, StoreResult, StoredRequest, Taken},
 };
 use domain::{
-    callback::{Before, Heard, OrphanView, Progress, Standing, judge},
+    callback::{Before, Heard, OrphanView, Progress, Standing, TAKEN_OVER, is_second, is_the_same, judge},
     duplicates::Rule,
     id::{ErrandId, RequestId},
     state::RequestState,
@@ -30,6 +30,7 @@ struct Subject {
     work: Work,
     before: Option<Before>,
     events: i64,
+    orphaned: bool,
 }
 
 /// Takes a report in; the request that it is about with what became of it, if there is one to tell of.
@@ -55,7 +56,15 @@ pub(super) async fn report(
     let standing = standing(&request, &subject, report.earlier);
     let heard = judge(standing, subject.before, report.sequence, report.progress);
     // Whoever reported too much on the way may still report the end, which counts once.
-    let ends = report.progress.is_final() && matches!(heard, Heard::Applied | Heard::Orphaned);
+    // What came before to another attempt's callback says nothing of the attempt that this is about.
+    let before = subject.before.filter(|_| !report.earlier);
+    let second = heard == Heard::EarlierAttempt
+        && subject.work == Work::Apply
+        && !subject.orphaned
+        && is_second(standing, before, report.progress)
+        && !(request.view.state == RequestState::Succeeded
+            && is_the_same(&report.outputs, &request.view.outputs));
+    let ends = second || report.progress.is_final() && matches!(heard, Heard::Applied | Heard::Orphaned);
     if subject.events >= MOST_REPORTS && !ends {
         return Ok((Taken::Full, None));
     }
@@ -63,6 +72,13 @@ pub(super) async fn report(
     let mut entries = vec![said(report, heard.as_str())];
     if heard == Heard::Applied {
         entries.extend(report.entries.iter().cloned());
+    }
+    if second {
+        entries.push(about_orphan(format!(
+            "an earlier attempt made something after all, which may stand beside what attempt {} makes: {}",
+            request.view.attempt,
+            Heard::Orphaned
+        )));
     }
     runs::append(connection, subject.request, subject.attempt, &entries, report.at).await?;
     match heard {
@@ -74,32 +90,50 @@ pub(super) async fn report(
         }
         Heard::Orphaned => {
             counts(connection, report, Some(report.at)).await?;
-            let entry = AuditEntry {
-                at: report.at,
-                actor: format!("callback {}", report.errand),
-                channel: "callback",
-                act: "orphan",
-                team: request.view.team.to_string(),
-                target: subject.request.to_string(),
-                detail: format!(
-                    "{} succeeded elsewhere after the request was {}",
-                    subject.work.as_str(),
-                    request.view.state
-                ),
-            };
-            write_audit(connection, &entry).await?;
+            let why = format!("after the request was {}", request.view.state);
+            audit_orphan(connection, report, &subject, &request, &why).await?;
+        }
+        Heard::EarlierAttempt if second => {
+            // What is known of the attempt that goes on is not touched.
+            if report.earlier {
+                flag(connection, report).await?;
+            } else {
+                counts(connection, report, Some(report.at)).await?;
+            }
+            let why = format!("at an attempt before attempt {}", request.view.attempt);
+            audit_orphan(connection, report, &subject, &request, &why).await?;
         }
         Heard::Older | Heard::EarlierAttempt | Heard::Ended => {}
     }
     Ok((Taken::In { heard, at: report.at, again: false }, Some(subject.request)))
 }
 
+async fn audit_orphan(
+    connection: &mut Connection,
+    report: &Report,
+    subject: &Subject,
+    request: &StoredRequest,
+    why: &str,
+) -> StoreResult<()> {
+    let entry = AuditEntry {
+        at: report.at,
+        actor: format!("callback {}", report.errand),
+        channel: "callback",
+        act: "orphan",
+        team: request.view.team.to_string(),
+        target: subject.request.to_string(),
+        detail: format!("{} succeeded elsewhere {why}", subject.work.as_str()),
+    };
+    write_audit(connection, &entry).await
+}
+
 async fn subject(connection: &mut Connection, report: &Report) -> StoreResult<Option<Subject>> {
-    let row =
-        sqlx::query("SELECT request, attempt, operation, state, sequence, events FROM errand WHERE id = $1")
-            .bind(report.errand.0)
-            .fetch_optional(connection)
-            .await?;
+    let row = sqlx::query(
+        "SELECT request, attempt, operation, state, sequence, events, orphaned_at FROM errand WHERE id = $1",
+    )
+    .bind(report.errand.0)
+    .fetch_optional(connection)
+    .await?;
     let Some(row) = row else { return Ok(None) };
     let (state, sequence): (Option<String>, Option<i64>) = (row.try_get("state")?, row.try_get("sequence")?);
     let before = match (state, sequence) {
@@ -112,6 +146,7 @@ async fn subject(connection: &mut Connection, report: &Report) -> StoreResult<Op
         work: errands::work(row.try_get("operation")?)?,
         before,
         events: row.try_get("events")?,
+        orphaned: row.try_get::<Option<i64>, _>("orphaned_at")?.is_some(),
     }))
 }
 
@@ -178,6 +213,11 @@ fn said(report: &Report, what: &str) -> EventEntry {
     }
 }
 
+/// A line about what stands elsewhere and whether somebody answers for it.
+fn about_orphan(detail: String) -> EventEntry {
+    EventEntry::Step { step: "callback".into(), detail }
+}
+
 async fn keep(connection: &mut Connection, report: &Report, heard: Heard) -> StoreResult<()> {
     let done = sqlx::query(
         "INSERT INTO callback (errand, event, body_hash, outcome, sequence, at) VALUES ($1, $2, $3, $4, $5, $6)",
@@ -202,7 +242,8 @@ async fn keep(connection: &mut Connection, report: &Report, heard: Heard) -> Sto
 async fn counts(connection: &mut Connection, report: &Report, orphaned: Option<Moment>) -> StoreResult<()> {
     let done = sqlx::query(
         "UPDATE errand SET state = $1, sequence = CASE WHEN sequence > $2 THEN sequence ELSE $2 END,
-                           outcome = coalesce($3, outcome), reported_at = $4, orphaned_at = $5
+                           outcome = coalesce($3, outcome), reported_at = $4,
+                           orphaned_at = coalesce($5, orphaned_at)
           WHERE id = $6",
     )
     .bind(report.progress.as_str())
@@ -214,6 +255,46 @@ async fn counts(connection: &mut Connection, report: &Report, orphaned: Option<M
     .execute(connection)
     .await?;
     exactly_one(&done, "errand")
+}
+
+/// Flags what a report tells of that came to another attempt's callback, and nothing else.
+async fn flag(connection: &mut Connection, report: &Report) -> StoreResult<()> {
+    let done = sqlx::query("UPDATE errand SET orphaned_at = $1 WHERE id = $2")
+        .bind(report.at.millis())
+        .bind(report.errand.0)
+        .execute(connection)
+        .await?;
+    exactly_one(&done, "errand")
+}
+
+/// Takes a flag back, since the request came to the same; the request, if there was a flag.
+pub(super) async fn take_over(
+    connection: &mut Connection,
+    errand: ErrandId,
+    now: Moment,
+) -> StoreResult<Option<RequestId>> {
+    let found = sqlx::query("SELECT request, attempt FROM errand WHERE id = $1 AND orphaned_at IS NOT NULL")
+        .bind(errand.0)
+        .fetch_optional(&mut *connection)
+        .await?;
+    let Some(row) = found else { return Ok(None) };
+    let request = RequestId(row.try_get("request")?);
+    let attempt: u32 = rows::number(&row, "attempt")?;
+    dialect::lock_request(connection, request).await?;
+    let done = sqlx::query("UPDATE errand SET orphaned_at = NULL WHERE id = $1 AND orphaned_at IS NOT NULL")
+        .bind(errand.0)
+        .execute(&mut *connection)
+        .await?;
+    // Another server may have been quicker.
+    if done.rows_affected() == 0 {
+        return Ok(None);
+    }
+    let came_to = runs::existing(connection, request).await?.view.attempt;
+    let entry = about_orphan(format!(
+        "what attempt {attempt} made after all is what attempt {came_to} came to: {TAKEN_OVER}"
+    ));
+    runs::append(connection, request, came_to, &[entry], now).await?;
+    Ok(Some(request))
 }
 
 /// Lets the request go on, now that its end is known.
@@ -230,7 +311,7 @@ async fn settle(connection: &mut Connection, request: &StoredRequest, report: &R
     Ok(())
 }
 
-/// What succeeded elsewhere after its request had come to another end.
+/// What succeeded elsewhere after its request had come to another end or attempt.
 pub(super) async fn orphans(
     connection: &mut Connection,
     after: Option<(Moment, Uuid)>,

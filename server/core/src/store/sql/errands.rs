@@ -73,6 +73,18 @@ impl Errands for Database {
         Ok(taken)
     }
 
+    async fn take_over_orphan(&self, errand: ErrandId, now: Moment) -> StoreResult<bool> {
+        let request = self
+            .write((errand, now), |(errand, now), connection| {
+                Box::pin(callbacks::take_over(connection, *errand, *now))
+            })
+            .await?;
+        if let Some(request) = request {
+            self.tell(request);
+        }
+        Ok(request.is_some())
+    }
+
     async fn sweep_errands(&self, now: Moment, known: Duration, limit: u32) -> StoreResult<u64> {
         self.write((now, known, limit), |(now, known, limit), connection| {
             Box::pin(sweep(connection, *now, *known, *limit))
