@@ -4,10 +4,15 @@
 //! number that a double cannot hold are refused while reading, before anything is claimed: whole numbers beyond 2^53 - 1,
 //! whatever a double overflows on, and fractions that a double takes for a whole number, nothing among them. Other
 //! fractions are the nearest double, as in every reader of I-JSON.
+//!
+//! What others send by their own rules, an event's payload, may hold such numbers where nobody here reads them:
+//! [`read_loosely`] says where they are.
 
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::{Map, Number, Value};
-use std::fmt;
+use std::{cell::RefCell, collections::BTreeSet, fmt};
 
 /// The largest whole number that every JSON reader keeps exactly: 2^53 - 1 (RFC 7493, 2.2).
 pub const MAX_SAFE_INTEGER: i64 = (1 << 53) - 1;
@@ -28,19 +33,7 @@ pub struct JsonError {
 ///
 /// A whole number is kept as an integer however it is spelled (`1`, `1.0`, `1e0`).
 pub fn read(bytes: &[u8]) -> Result<Value, JsonError> {
-    let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = Strict.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
-    let value = value.map_err(|error| JsonError {
-        line: error.line(),
-        column: error.column(),
-        message: {
-            let text = error.to_string();
-            match text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message) {
-                "number out of range" => BEYOND.to_owned(),
-                message => message.to_owned(),
-            }
-        },
-    })?;
+    let value = parsed(bytes, Strict { beyond: None })?;
     // A double does not tell what it was read from.
     match literals(bytes).find(|(_, literal)| collapses(literal)) {
         None => Ok(value),
@@ -54,6 +47,49 @@ pub fn read(bytes: &[u8]) -> Result<Value, JsonError> {
             })
         }
     }
+}
+
+/// A JSON value with what [`read`] would refuse of its numbers left out.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Loose {
+    /// The value; `null` where a number was left out.
+    pub value: Value,
+    /// The pointers to the numbers that were left out.
+    pub beyond: BTreeSet<String>,
+}
+
+/// Reads one JSON value as [`read`] does, but leaves numbers out that it would refuse.
+pub fn read_loosely(bytes: &[u8]) -> Result<Loose, JsonError> {
+    // What is no JSON whatever its numbers are.
+    if serde_json::from_slice::<IgnoredAny>(bytes).is_err() {
+        return read(bytes).map(|value| Loose { value, beyond: BTreeSet::new() });
+    }
+    // Those that the reader below would not see as what they are stand as one that it knows to be beyond.
+    let mut plain = bytes.to_vec();
+    for (end, literal) in literals(bytes).filter(|(_, literal)| overflows(literal) || collapses(literal)) {
+        plain[end - literal.len()..end].fill(b' ');
+        let begin = end - literal.len();
+        plain[begin..].iter_mut().zip(b"1e16").for_each(|(byte, of_beyond)| *byte = *of_beyond);
+    }
+    let holes = RefCell::default();
+    let value = parsed(&plain, Strict { beyond: Some(&holes) })?;
+    Ok(Loose { value, beyond: holes.into_inner().found })
+}
+
+fn parsed(bytes: &[u8], how: Strict<'_>) -> Result<Value, JsonError> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = how.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+    value.map_err(|error| JsonError {
+        line: error.line(),
+        column: error.column(),
+        message: {
+            let text = error.to_string();
+            match text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message) {
+                "number out of range" => BEYOND.to_owned(),
+                message => message.to_owned(),
+            }
+        },
+    })
 }
 
 /// The numbers of a text that is JSON, each with where it ends.
@@ -86,6 +122,11 @@ fn collapses(literal: &[u8]) -> bool {
     let text = String::from_utf8_lossy(literal);
     let read: f64 = text.parse().unwrap_or(f64::NAN);
     read.fract() == 0.0 && !is_whole(&text)
+}
+
+/// Whether a number is larger than any double.
+fn overflows(literal: &[u8]) -> bool {
+    String::from_utf8_lossy(literal).parse().is_ok_and(f64::is_infinite)
 }
 
 /// Whether a number, as it is written, has nothing behind its point.
@@ -125,9 +166,42 @@ pub fn without_nulls(value: Value) -> Value {
     }
 }
 
-struct Strict;
+/// The numbers that were left out so far, and the place that is read.
+#[derive(Debug, Default)]
+struct Holes {
+    at: Vec<String>,
+    found: BTreeSet<String>,
+}
 
-impl<'de> DeserializeSeed<'de> for Strict {
+/// How a value is read: numbers beyond what JSON carries are an error, or left out.
+#[derive(Clone, Copy)]
+struct Strict<'h> {
+    beyond: Option<&'h RefCell<Holes>>,
+}
+
+impl Strict<'_> {
+    fn beyond<E: serde::de::Error>(self) -> Result<Value, E> {
+        let Some(holes) = self.beyond else { return Err(E::custom(BEYOND)) };
+        let holes = &mut *holes.borrow_mut();
+        let pointer = holes.at.iter().map(|part| format!("/{}", part.replace('~', "~0").replace('/', "~1")));
+        holes.found.insert(pointer.collect());
+        Ok(Value::Null)
+    }
+
+    fn enter(self, part: impl FnOnce() -> String) {
+        if let Some(holes) = self.beyond {
+            holes.borrow_mut().at.push(part());
+        }
+    }
+
+    fn leave(self) {
+        if let Some(holes) = self.beyond {
+            holes.borrow_mut().at.pop();
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
     type Value = Value;
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         deserializer.deserialize_any(self)
@@ -137,24 +211,25 @@ impl<'de> DeserializeSeed<'de> for Strict {
 const BEYOND_FRACTION: &str =
     "a fraction that JSON does not carry: it would become a whole number; send it as a string";
 
-const BEYOND: &str = "a number beyond what JSON carries exactly (whole numbers reach to 9007199254740991); send it as a string";
+/// Why a number is refused that JSON does not carry exactly.
+pub const BEYOND: &str = "a number beyond what JSON carries exactly (whole numbers reach to 9007199254740991); send it as a string";
 
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
     reason = "checked to be whole and small"
 )]
-fn number<E: serde::de::Error>(value: f64) -> Result<Value, E> {
+fn number(value: f64) -> Option<Value> {
     if value.abs() > MAX_SAFE_INTEGER as f64 {
-        return Err(E::custom(BEYOND));
+        return None;
     }
     if value.fract() == 0.0 {
-        return Ok(Value::from(value as i64));
+        return Some(Value::from(value as i64));
     }
-    Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom(BEYOND))
+    Number::from_f64(value).map(Value::Number)
 }
 
-impl<'de> Visitor<'de> for Strict {
+impl<'de> Visitor<'de> for Strict<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -170,18 +245,18 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Value, E> {
-        if value < -MAX_SAFE_INTEGER { Err(E::custom(BEYOND)) } else { Ok(Value::from(value)) }
+        if value < -MAX_SAFE_INTEGER { self.beyond() } else { Ok(Value::from(value)) }
     }
 
     fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Value, E> {
         match i64::try_from(value) {
             Ok(value) if value <= MAX_SAFE_INTEGER => Ok(Value::from(value)),
-            _ => Err(E::custom(BEYOND)),
+            _ => self.beyond(),
         }
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        number(value)
+        number(value).map_or_else(|| self.beyond(), Ok)
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
@@ -194,7 +269,11 @@ impl<'de> Visitor<'de> for Strict {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut array = Vec::new();
-        while let Some(item) = items.next_element_seed(Strict)? {
+        loop {
+            self.enter(|| array.len().to_string());
+            let item = items.next_element_seed(self)?;
+            self.leave();
+            let Some(item) = item else { break };
             array.push(item);
         }
         Ok(Value::Array(array))
@@ -206,7 +285,9 @@ impl<'de> Visitor<'de> for Strict {
             if object.contains_key(&name.0) {
                 return Err(A::Error::custom(format!("the member {:?} is given twice", name.0)));
             }
-            let value = members.next_value_seed(Strict)?;
+            self.enter(|| name.0.clone());
+            let value = members.next_value_seed(self)?;
+            self.leave();
             object.insert(name.0, value);
         }
         Ok(Value::Object(object))
@@ -305,6 +386,31 @@ mod tests {
     }
 
     #[test]
+    fn numbers_beyond_what_json_carries_are_left_out_where_they_are_when_they_may_stand() {
+        let text = r#"{
+            "id": 9007199254740993, "list": [1, -9007199254740992, {"a/b~": 1e400}], "text": "1e400",
+            "tiny": 1e-400, "near": 9007199254740991.4, "half": 0.5, "none": null, "whole": 1.0
+        }"#;
+        let loose = read_loosely(text.as_bytes()).unwrap();
+        let beyond = ["/id", "/list/1", "/list/2/a~1b~0", "/near", "/tiny"];
+        assert_eq!(loose.beyond, beyond.map(str::to_owned).into());
+        let value = serde_json::json!({
+            "id": null, "list": [1, null, {"a/b~": null}], "text": "1e400",
+            "tiny": null, "near": null, "half": 0.5, "none": null, "whole": 1
+        });
+        assert_eq!(loose.value, value);
+        assert_eq!(read_loosely(b"1e309").unwrap().beyond, BTreeSet::from([String::new()]));
+        for wrong in [r#"{"a":1,"a":2}"#, "[01e400]", "[1e400", "[1e400] x", "", "[\n-1e+]"] {
+            assert_eq!(
+                read_loosely(wrong.as_bytes()).unwrap_err().line,
+                if wrong.contains('\n') { 2 } else { 1 },
+                "{wrong}"
+            );
+        }
+        assert!(read_loosely("[".repeat(100_000).as_bytes()).is_err());
+    }
+
+    #[test]
     fn a_repeated_member_is_refused_with_its_place() {
         for twice in
             [r#"{"size":"small","size":"large"}"#, r#"{"x":{"a":1,"\u0061":2}}"#, r#"[{"k":1,"k":1}]"#]
@@ -372,7 +478,10 @@ mod tests {
 
         #[test]
         fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = read(&bytes);
+            let (strict, loose) = (read(&bytes), read_loosely(&bytes));
+            if let Ok(value) = strict {
+                prop_assert_eq!(loose, Ok(Loose { value, beyond: BTreeSet::new() }));
+            }
         }
     }
 }

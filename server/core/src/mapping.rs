@@ -3,15 +3,17 @@
 //! Only `{{ expressions }}` are known, no statements; with the filters below, a bound on steps and one on texts, so that no
 //! mapping keeps the server busy. What is not there is a mistake, never an empty text.
 
+mod beyond;
 mod scan;
 
-use domain::{hook::HookDefinition, problem::FieldError, view::Object};
+use beyond::Read;
+use domain::{hook::HookDefinition, json::BEYOND, problem::FieldError, view::Object};
 use minijinja::{
     Environment, Error, ErrorKind, UndefinedBehavior, Value as Found, context,
-    value::{Serde, ValueIter, ValueKind},
+    value::{ValueIter, ValueKind},
 };
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many steps one expression may take.
 const FUEL: u64 = 10_000;
@@ -36,6 +38,8 @@ pub(crate) struct Event<'a> {
     pub(crate) headers: &'a BTreeMap<String, String>,
     /// Its payload.
     pub(crate) payload: &'a Value,
+    /// Where the payload holds numbers that JSON does not carry exactly. An expression that reads one does not fit the event.
+    pub(crate) beyond: &'a BTreeSet<String>,
 }
 
 /// What an event means to a hook.
@@ -70,13 +74,11 @@ pub(crate) fn mistakes(definition: &HookDefinition) -> Vec<FieldError> {
 /// What the event means; or every place of the mapping that it does not fit.
 pub(crate) fn apply(definition: &HookDefinition, event: &Event<'_>) -> Result<Meant, Vec<FieldError>> {
     let environment = environment();
+    let (payload, read) = beyond::payload(event.payload, event.beyond);
     let mapping = Mapping {
         environment: &environment,
-        event: context! {
-            payload => Found::from(Serde(event.payload)),
-            headers => event.headers,
-            id => event.id,
-        },
+        event: context! { payload, headers => event.headers, id => event.id },
+        read,
     };
     if let Some(when) = &definition.when {
         let counts = mapping.value("/when", when).map_err(|error| vec![error])?;
@@ -343,16 +345,32 @@ fn lacks(found: &Found, depth: usize) -> bool {
 struct Mapping<'e> {
     environment: &'e Environment<'e>,
     event: Found,
+    /// Whether a number was read that JSON does not carry exactly.
+    read: Option<Read>,
 }
 
 impl Mapping<'_> {
+    /// Refuses what was worked out with a number that JSON does not carry exactly, or holds one.
+    fn carries(&self, pointer: &str, source: &str, found: Option<&Found>) -> Result<(), FieldError> {
+        let Some(read) = &self.read else { return Ok(()) };
+        // To write it down reads all of it.
+        let _ = found.map(serde_json::to_value);
+        if read.take() {
+            let shown: String = source.trim().chars().take(100).collect();
+            return Err(fault(pointer, format!("{BEYOND}, at {shown}")));
+        }
+        Ok(())
+    }
+
     /// The value of an expression.
     fn value(&self, pointer: &str, expression: &str) -> Result<Found, FieldError> {
         let compiled = self
             .environment
             .compile_expression(expression)
             .map_err(|error| told(pointer, expression, &error))?;
-        let found = compiled.eval(&self.event).map_err(|error| told(pointer, expression, &error))?;
+        let found = compiled.eval(&self.event);
+        self.carries(pointer, expression, found.as_ref().ok())?;
+        let found = found.map_err(|error| told(pointer, expression, &error))?;
         if lacks(&found, 0) {
             let shown: String = expression.trim().chars().take(100).collect();
             return Err(fault(pointer, format!("the event does not have this value, at {shown}")));
@@ -375,7 +393,9 @@ impl Mapping<'_> {
             .environment
             .template_from_named_str("mapping", template)
             .map_err(|error| told(pointer, template, &error))?;
-        let text = compiled.render(&self.event).map_err(|error| told(pointer, template, &error))?;
+        let text = compiled.render(&self.event);
+        self.carries(pointer, template, None)?;
+        let text = text.map_err(|error| told(pointer, template, &error))?;
         if text.len() > LONGEST_TEXT {
             return Err(fault(pointer, "the text grows beyond 64 KiB"));
         }

@@ -48,7 +48,7 @@ impl Hook {
     }
 
     /// A genuine delivery.
-    fn signed(&self, api: &Api, event: &str, body: &str) -> reqwest::RequestBuilder {
+    pub(super) fn signed(&self, api: &Api, event: &str, body: &str) -> reqwest::RequestBuilder {
         let call = self.bare(api, body);
         match self.signature.as_str() {
             "standard" => call
@@ -451,6 +451,9 @@ async fn a_secret_is_shown_once_and_two_count_while_it_is_rotated() {
     owner.get(&last.managed()).await.refused(404, "not-found");
     assert_eq!(owner.get(HOOKS).await.is(200).json()["total"], 0);
     owner.delete(&last.managed(), "remove").await.is(204);
+    let gone = owner.delete(&last.managed(), "other").await.is(200);
+    assert_eq!(gone.header("keyturn-outcome"), Some("existing"));
+    assert!(gone.json()["removed_at"].is_string() && gone.json()["id"] == last.id, "{}", gone.text());
 }
 
 #[tokio::test]

@@ -1,6 +1,9 @@
 //! Bad input: each kind gets a clear problem of its own, and nothing is claimed or made.
 
-use super::support::{ALPHA, Answer, World, fast};
+use super::{
+    hooks,
+    support::{ALPHA, Answer, World, fast},
+};
 use serde_json::json;
 
 #[tokio::test]
@@ -54,6 +57,29 @@ async fn a_body_is_json_of_the_known_shape() {
     world.ann.text(ALPHA, "k", &deep).await.refused(400, "invalid-json");
     assert_eq!(world.count().await, 0);
     world.ann.post(ALPHA, "k", &fast("a", json!({}))).await.is(202);
+}
+
+#[tokio::test]
+async fn an_event_may_hold_numbers_beyond_what_json_carries_where_its_hook_reads_none() {
+    let world = World::start();
+    let owner = hooks::owner(&world);
+    let hook = hooks::made(&owner, &hooks::definition("github")).await;
+    let nobody = world.nobody();
+    let event = |id: &str, order: &str| {
+        format!(r#"{{"kind":"order","name":"big","sender":{{"id":{id}}},"list":[1e400],"order":{order}}}"#)
+    };
+    let one = event("9007199254740993", "7");
+    let first = Answer::of(hook.signed(&nobody, "one", &one)).await.is(202);
+    assert_eq!(first.json()["parameters"]["note"], "order 7");
+    Answer::of(hook.signed(&nobody, "one", &one)).await.repeats(&first);
+    // To a double the other body would be the same.
+    let other = event("9007199254740992", "7");
+    Answer::of(hook.signed(&nobody, "one", &other)).await.refused(422, "idempotency-key-reused");
+    // What the hook reads is refused as everywhere, with what helps.
+    let read = event("1", "9007199254740993");
+    let refused = Answer::of(hook.signed(&nobody, "two", &read)).await.refused(422, "hook-mapping-failed");
+    assert!(refused.text().contains("send it as a string"), "{}", refused.text());
+    assert_eq!(world.count().await, 1);
 }
 
 #[tokio::test]

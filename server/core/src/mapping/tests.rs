@@ -20,7 +20,58 @@ fn definition(parameters: &Value) -> HookDefinition {
 fn applied(definition: &HookDefinition, payload: &Value) -> Result<Meant, Vec<FieldError>> {
     let headers = BTreeMap::from([("x-github-event".to_owned(), "push".to_owned())]);
     assert!(mistakes(definition).is_empty(), "{:?}", mistakes(definition));
-    apply(definition, &Event { id: "d-1", headers: &headers, payload })
+    apply(definition, &Event { id: "d-1", headers: &headers, payload, beyond: &BTreeSet::new() })
+}
+
+#[test]
+fn only_an_expression_that_reads_a_number_beyond_what_json_carries_does_not_fit() {
+    let body = br#"{
+        "repository": { "name": "one", "id": 9007199254740993 }, "count": 3, "list": [1, 9007199254740993],
+        "parent": { "left": [1e400], "right": 2 }
+    }"#;
+    let loose = domain::json::read_loosely(body).unwrap();
+    let headers = BTreeMap::new();
+    let event = Event { id: "d-1", headers: &headers, payload: &loose.value, beyond: &loose.beyond };
+    let fine = definition(&json!({
+        "count": "{{ payload.count }}", "length": "{{ payload.list | length }}", "first": "{{ payload.list | first }}",
+        "right": "{{ payload['parent'].right }} of {{ payload.list[0] }}",
+    }));
+    let Ok(Meant::Asks(asked)) = apply(&fine, &event) else { panic!("{:?}", apply(&fine, &event)) };
+    let expected = json!({ "count": 3, "length": 2, "first": 1, "right": "2 of 1" });
+    assert_eq!((&asked["name"], &asked["parameters"]), (&json!("vm-one"), &expected));
+    for reads in [
+        "{{ payload.repository.id }}",
+        "no {{ payload.repository.id }}",
+        "{{ payload.repository.id | string }}",
+        "{{ payload.repository.id | default(1) }}",
+        "{{ payload.repository.id is defined }}",
+        "{{ payload.repository.id == 9007199254740993 }}",
+        "{{ payload.repository }}",
+        "{{ payload.list }}",
+        "{{ payload.list[1] }}",
+        "{{ payload.list | last }}",
+        "{{ payload.list | last | string }}",
+        "no {{ payload.list | last }}",
+        "{{ payload.list | join(',') }}",
+        "{{ [payload.parent] }}",
+        "{{ payload.parent.left | first }}",
+        "{{ payload.list == [1, 2] }}",
+        "{{ payload.list ~ '' }}",
+        "{{ 5 in payload.list }}",
+        "{{ payload.repository | string }}",
+        "{{ payload }}",
+    ] {
+        let reading = definition(&json!({ "x": reads }));
+        assert!(mistakes(&reading).is_empty(), "{reads}");
+        let wrong = apply(&reading, &event).unwrap_err();
+        assert_eq!(wrong.len(), 1, "{reads}");
+        assert_eq!(wrong[0].pointer, "/parameters/x");
+        assert!(wrong[0].detail.contains("send it as a string"), "{reads}: {}", wrong[0].detail);
+    }
+    for (when, counts) in [("payload.count == 3", true), ("payload.repository.id > 5", false)] {
+        let hook = HookDefinition { when: Some(when.into()), ..definition(&json!({})) };
+        assert_eq!(apply(&hook, &event).is_ok(), counts, "{when}");
+    }
 }
 
 fn asked(definition: &HookDefinition, payload: &Value) -> Object {

@@ -13,7 +13,10 @@ use domain::{
     view::Object,
 };
 use serde_json::Value;
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// The members that a hook is sent with.
 pub(super) const MEMBERS: [&str; 10] = [
@@ -205,7 +208,9 @@ fn is_mapped(value: &Value) -> bool {
 /// What is wrong with the mapping for the sample, if there is one.
 fn tried(definition: &HookDefinition, offering: &Offering) -> Vec<FieldError> {
     let Some(sample) = &definition.sample else { return Vec::new() };
-    let event = Event { id: SAMPLE_ID, headers: &sample.headers, payload: &sample.payload };
+    // A sample is kept as JSON that was read, so nothing of it is beyond.
+    let beyond = BTreeSet::new();
+    let event = Event { id: SAMPLE_ID, headers: &sample.headers, payload: &sample.payload, beyond: &beyond };
     let wrong = match mapping::apply(definition, &event) {
         Ok(Meant::Ignored) => return Vec::new(),
         Ok(Meant::Asks(asked)) => match asked_for(definition, SAMPLE_ID, asked) {

@@ -20,7 +20,7 @@ use domain::{
     command::Operation,
     hook::{DeliveryOutcome, HookDefinition, KEPT_PAYLOAD, Signing},
     id::{DeliveryId, HookId},
-    json,
+    json::{self, Loose},
     key::{KeyError, SubmissionKey},
     problem::ProblemKind,
     time::Moment,
@@ -223,7 +223,7 @@ impl Inner {
         key: SubmissionKey,
         now: Moment,
     ) -> Result<Became> {
-        let payload = json::read(&event.body)?;
+        let payload = json::read_loosely(&event.body)?;
         let caller = principal(&hook.view, event.address);
         let arrived = self.arrived(&caller, hook.view.team.as_str(), key, Operation::Create, now);
         let mut waited = false;
@@ -247,7 +247,7 @@ impl Inner {
         &self,
         hook: &StoredHook,
         event: &Event,
-        payload: &Value,
+        payload: &Loose,
         (caller, arrived): (&Caller, &Arrived),
         waited: &mut bool,
     ) -> Result<Became> {
@@ -261,7 +261,7 @@ impl Inner {
             return self.repeated(claim, request.as_ref(), &hashed, arrived.at).await;
         }
         let id = arrived.scope.key.as_str();
-        let read = mapping::Event { id, headers: &headers, payload };
+        let read = mapping::Event { id, headers: &headers, payload: &payload.value, beyond: &payload.beyond };
         let asked = match mapping::apply(definition, &read).map_err(unmapped)? {
             Meant::Ignored => return Ok(Became::Ignored(NOT_COUNTED.to_owned())),
             Meant::Asks(asked) => asked,

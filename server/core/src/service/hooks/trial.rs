@@ -17,6 +17,7 @@ use domain::{
     view::Object,
 };
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// The identity of an event that is only tried.
 const TRIAL_ID: &str = "test-event";
@@ -135,7 +136,8 @@ impl Portal {
         if is_greeting(definition, &headers) {
             return ignored(GREETING);
         }
-        let read = mapping::Event { id: TRIAL_ID, headers: &headers, payload: &payload };
+        let beyond = BTreeSet::new();
+        let read = mapping::Event { id: TRIAL_ID, headers: &headers, payload: &payload, beyond: &beyond };
         let asked = match mapping::apply(definition, &read).map_err(unmapped)? {
             Meant::Ignored => return ignored(NOT_COUNTED),
             Meant::Asks(asked) => asked,
