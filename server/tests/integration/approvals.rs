@@ -239,5 +239,33 @@ async fn pages_show_who_decides_and_let_them_without_script() {
         page.contains("olga rejected it: &lt;b&gt;no&lt;/b&gt;") && !page.contains("<b>no</b>"),
         "{page}"
     );
+    assert!(page.contains("Nothing was made, and its name is free again."), "{page}");
+    // By the schema's title, with the name for who writes a script.
+    assert!(page.contains("<dt>Size <code>size</code></dt>"), "{page}");
     assert!(!shown(&olga.get("/").await).contains("Waiting for your decision"));
+}
+
+#[tokio::test]
+async fn a_file_of_requests_names_who_decided_when_how_and_why() {
+    let set = Guarded::start();
+    let (yes, no) = (set.asked("yes").await, set.asked("no").await);
+    set.asked("open").await;
+    let decide = async |id: &str, how: &str, body: Value| {
+        set.olga.post(&format!("/requests/{id}/{how}"), &fresh(how), &body).await.is(202);
+        let ended = set.world.ann.ended(id).await;
+        ended["approval"]["decided_at"].as_str().unwrap().to_owned()
+    };
+    let approved_at = decide(&yes, "approve", json!({})).await;
+    let rejected_at = decide(&no, "reject", json!({ "reason": "=1+1, too big" })).await;
+    let csv = set.world.ann.get("/requests?format=csv").await.is(200).text();
+    let lines: Vec<&str> = csv.split("\r\n").collect();
+    let ends = [
+        ",\"decision\",\"decided_by\",\"decided_at\",\"decision_reason\"".to_owned(),
+        ",\"\",\"\",\"\",\"\"".to_owned(),
+        format!(",\"rejected\",\"olga\",\"{rejected_at}\",\"'=1+1, too big\""),
+        format!(",\"approved\",\"olga\",\"{approved_at}\",\"\""),
+    ];
+    for (line, end) in lines.iter().zip(&ends) {
+        assert!(line.ends_with(end), "{end} in {csv}");
+    }
 }

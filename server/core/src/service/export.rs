@@ -21,7 +21,7 @@ pub enum ExportFormat {
 }
 
 /// The columns of an export as CSV.
-const COLUMNS: [&str; 20] = [
+const COLUMNS: [&str; 24] = [
     "id",
     "team",
     "offering",
@@ -42,6 +42,10 @@ const COLUMNS: [&str; 20] = [
     "labels",
     "parameters",
     "outputs",
+    "decision",
+    "decided_by",
+    "decided_at",
+    "decision_reason",
 ];
 
 /// An export under way. Whoever drops it ends it.
@@ -149,6 +153,8 @@ fn cells(row: &RequestView, zone: &Zone) -> Result<[String; COLUMNS.len()]> {
     // Secret outputs are named, so that their absence is no riddle.
     let mut outputs = row.outputs.clone();
     outputs.extend(row.secret_outputs.iter().map(|name| (name.clone(), Value::from("********"))));
+    let approval = row.approval.as_ref();
+    let verdict = approval.and_then(|approval| approval.verdict);
     Ok([
         row.id.to_string(),
         row.team.to_string(),
@@ -170,6 +176,10 @@ fn cells(row: &RequestView, zone: &Zone) -> Result<[String; COLUMNS.len()]> {
         json(serde_json::to_value(&row.labels))?,
         json(serde_json::to_value(&row.parameters))?,
         json(serde_json::to_value(&outputs))?,
+        verdict.map(|verdict| verdict.as_str().to_owned()).unwrap_or_default(),
+        approval.and_then(|approval| approval.decided_by.clone()).unwrap_or_default(),
+        time(approval.and_then(|approval| approval.decided_at)),
+        approval.and_then(|approval| approval.reason.clone()).unwrap_or_default(),
     ])
 }
 
