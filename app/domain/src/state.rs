@@ -123,6 +123,20 @@ impl Resolution {
             Self::Abandon => "abandon",
         }
     }
+
+    /// How a history says that this was decided, by whom, and why if that was said.
+    #[must_use]
+    pub fn line(self, forced: bool, by: &str, reason: Option<&str>) -> String {
+        let force = if forced { " by force" } else { "" };
+        let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        format!("{}{force}, by {by}{reason}", self.as_str())
+    }
+
+    /// What such a line of a history says was decided; older ones hold the word alone.
+    #[must_use]
+    pub fn of_line(line: &str) -> Option<Self> {
+        line.split([' ', ',']).next()?.parse().ok()
+    }
 }
 
 impl FromStr for Resolution {
@@ -157,6 +171,26 @@ mod tests {
             assert_eq!(word.parse(), Ok(state));
         }
         assert!("done".parse::<RequestState>().is_err());
+    }
+
+    #[test]
+    fn a_line_about_a_decision_says_who_and_why_and_reads_back() {
+        let (adopt, abandon) = (Resolution::Adopt, Resolution::Abandon);
+        assert_eq!(adopt.line(false, "ann", None), "adopt, by ann");
+        assert_eq!(abandon.line(true, "root", Some("gone")), "abandon by force, by root: gone");
+        for resolution in [adopt, Resolution::Retry, abandon] {
+            for line in [
+                resolution.as_str().to_owned(),
+                resolution.line(true, "a", None),
+                resolution.line(false, "a", Some("b")),
+            ] {
+                assert_eq!(Resolution::of_line(&line), Some(resolution), "{line}");
+            }
+        }
+        assert_eq!(
+            Resolution::of_line("nobody can tell, so it is carried out once more, as was decided"),
+            None
+        );
     }
 
     #[test]

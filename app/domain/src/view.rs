@@ -280,6 +280,16 @@ pub struct EventView {
     pub entry: EventEntry,
 }
 
+/// What was removed before, to who asks for its removal once more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RemovedView {
+    /// Its ID.
+    pub id: String,
+    /// When it was removed.
+    pub removed_at: Moment,
+}
+
 /// What happened to a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -1,6 +1,10 @@
 //! What becomes of a request, and what a person may decide about it.
 
-use super::support::{ALPHA, Answer, Home, World, eventually, fast, fresh, vm};
+use super::support::{
+    ALPHA, Answer, Home, PASSWORD, World,
+    browser::{Browser, shown},
+    eventually, fast, fresh, vm,
+};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -96,7 +100,16 @@ async fn what_nobody_can_tell_is_for_a_person_to_decide() {
         } else {
             assert!(matches!(first.status, 200 | 202), "{}", first.text());
         }
-        assert_eq!(world.ann.ended(&id).await["state"], end, "{resolution}");
+        let ended = world.ann.ended(&id).await;
+        assert_eq!(ended["state"], end, "{resolution}");
+        // Who decided stands in the history, and of what was abandoned in its reason.
+        let mut browser = Browser::new(&world.server);
+        browser.log_in("ann", PASSWORD).await;
+        let page = shown(&browser.get(&format!("/requests/{id}")).await.is(200));
+        assert!(page.contains(&format!("{resolution}, by ann")), "{page}");
+        if resolution == "abandon" {
+            assert_eq!(ended["reason"], "abandoned by ann");
+        }
         std::fs::remove_file(state_of(&world, "vm").join("mended")).unwrap();
     }
 }

@@ -128,6 +128,12 @@ async fn a_notification_is_made_once_told_signed_and_sent_again_by_hand() {
     world.ada.act(&format!("{path}/rotate"), "rotate").await.is(200);
     world.ada.delete(&path, "end").await.is(204);
     world.ada.delete(&path, "end").await.is(204);
+    let gone = world.ada.delete(&path, "other").await.is(200);
+    assert_eq!(gone.header("keyturn-outcome"), Some("existing"));
+    assert!(gone.json()["removed_at"].is_string(), "{}", gone.text());
+    world.ada.delete(&path, "other").await.repeats_without_state(&gone);
+    let never = format!("{TOLD}/01900000-0000-7000-8000-000000000000");
+    world.ada.delete(&never, "never").await.refused(404, "not-found");
     world.ada.get(&path).await.refused(404, "not-found");
 }
 

@@ -43,6 +43,12 @@ async fn a_revoked_token_is_over_at_the_next_call() {
     assert!(matches!(first.status, 200 | 204), "{}", first.text());
     revoke(&world.ann, "end").await.repeats_without_state(&first);
     api.get("/me").await.refused(401, "unauthenticated");
+    // Under another key it has ended already.
+    let gone = revoke(&world.ann, "other").await.is(200);
+    assert_eq!(gone.header("keyturn-outcome"), Some("existing"));
+    assert_eq!(gone.json()["id"], made.json()["id"]);
+    assert!(gone.json()["revoked_at"].is_string() && gone.json().get("token").is_none());
+    revoke(&world.ann, "other").await.repeats_without_state(&gone);
 }
 
 #[tokio::test]

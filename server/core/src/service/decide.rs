@@ -52,7 +52,8 @@ impl Portal {
 
     /// Decides about a request whose outcome nobody can tell: `{"resolution": "adopt" | "retry" | "abandon"}`.
     ///
-    /// An administrator may add `"force": true` and a `"reason"` to close it without asking the provisioner again.
+    /// An administrator may add `"force": true` and a `"reason"` to close it without asking the provisioner again. The
+    /// history names who decided, and the reason if there is one.
     pub async fn resolve(
         &self,
         caller: &Caller,
@@ -69,7 +70,8 @@ impl Portal {
                 .and_then(Value::as_str)
                 .and_then(|word| word.parse().ok())
                 .ok_or_else(|| Error::field("/resolution", "must be adopt, retry or abandon"))?;
-            Ok(Effect::Resolve { request, resolution, forced: forced(caller, resolution, body)? })
+            let (forced, reason) = forced(caller, resolution, body)?;
+            Ok(Effect::Resolve { request, resolution, forced, reason })
         };
         self.0.decide(caller, id, arrival, (Operation::Resolve, body), must(TeamAct::Resolve), effect).await
     }
@@ -80,8 +82,12 @@ fn must(act: TeamAct) -> impl Fn(&Caller, &StoredRequest) -> Result<()> {
     move |caller, request| caller.must(act, &request.view.team)
 }
 
-/// The reason to close a request without asking its provisioner.
-fn forced(caller: &Caller, resolution: Resolution, body: &Object) -> Result<Option<String>> {
+/// The reason to close a request without asking its provisioner, or that of another decision.
+fn forced(
+    caller: &Caller,
+    resolution: Resolution,
+    body: &Object,
+) -> Result<(Option<String>, Option<String>)> {
     let reason = match body.get("reason") {
         None => None,
         Some(Value::String(text)) if text.chars().count() <= 1000 => {
@@ -92,14 +98,14 @@ fn forced(caller: &Caller, resolution: Resolution, body: &Object) -> Result<Opti
         }
     };
     match (body.get("force"), reason) {
-        (None | Some(Value::Bool(false)), _) => Ok(None),
+        (None | Some(Value::Bool(false)), reason) => Ok((None, reason.map(str::to_owned))),
         (Some(Value::Bool(true)), _) if !caller.is_admin() => {
             Err(Error::new(ProblemKind::Forbidden, "Only an administrator may close a request by force."))
         }
         (Some(Value::Bool(true)), _) if resolution != Resolution::Abandon => {
             Err(Error::field("/force", "only abandon can be forced"))
         }
-        (Some(Value::Bool(true)), Some(reason)) => Ok(Some(reason.to_owned())),
+        (Some(Value::Bool(true)), Some(reason)) => Ok((Some(reason.to_owned()), None)),
         (Some(Value::Bool(true)), None) => Err(Error::field("/reason", "say why it is closed by force")),
         (Some(_), _) => Err(Error::field("/force", "must be true or false")),
     }

@@ -461,6 +461,14 @@ impl Inner {
                 expires,
                 request_id: Some(request),
             }),
+            Submitted::Gone(answer) => Ok(Answered {
+                answer,
+                replayed: false,
+                existing: true,
+                state: None,
+                expires,
+                request_id: None,
+            }),
             Submitted::Accepted(answer, request, _) => Ok(Answered {
                 answer,
                 replayed: false,

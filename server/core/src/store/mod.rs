@@ -231,6 +231,8 @@ pub enum Effect {
         resolution: Resolution,
         /// Close it without asking the provisioner, for this reason.
         forced: Option<String>,
+        /// Why it is decided so, where it is not forced.
+        reason: Option<String>,
     },
     /// Let a request be carried out that waits for that, or refuse to.
     Decide {
@@ -269,6 +271,8 @@ pub enum Submitted {
     First(Answer, Option<RequestId>),
     /// The thing is already there as asked; the key is bound to the request that made it.
     Existing(Answer, RequestId),
+    /// What was to end has ended before, under another key; nothing was changed.
+    Gone(Answer),
     /// The key was claimed before; nothing was changed.
     Repeat(Box<Claim>),
     /// A change was taken in; requests that it stopped are told too.

@@ -189,7 +189,7 @@ impl Attempt<'_> {
             Intent::Abandon => Ok(match self.observe().await? {
                 Observation::Absent | Observation::Foreign => Verdict::There(Object::new()),
                 Observation::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),
-                _ => Verdict::Gone(RequestState::Failed, Some("abandoned".into())),
+                _ => Verdict::Gone(RequestState::Failed, Some(self.why())),
             }),
             Intent::Adopt => Ok(match self.observe().await? {
                 Observation::Absent | Observation::Foreign => Verdict::There(Object::new()),

@@ -115,7 +115,8 @@ impl<'a> Family<'a> {
             after = last.seq;
             for event in events.into_iter().filter(|event| event.attempt == request.view.attempt) {
                 if let EventEntry::Step { step, detail } = event.entry {
-                    decided += usize::from(step == "resolve" && detail == Resolution::Retry.as_str());
+                    let again = Resolution::of_line(&detail) == Some(Resolution::Retry);
+                    decided += usize::from(step == "resolve" && again);
                     noted.insert((step, detail));
                 }
             }

@@ -434,7 +434,8 @@ pub(super) async fn an_unknown_change_holds_back_the_next_until_it_is_decided(be
     bench.idle().await;
     let resolve = |key: &str, forced: Option<&str>| {
         let forced = forced.map(str::to_owned);
-        let effect = Effect::Resolve { request: first, resolution: Resolution::Abandon, forced };
+        let effect =
+            Effect::Resolve { request: first, resolution: Resolution::Abandon, forced, reason: None };
         bench.decision(scope(key), Operation::Resolve, effect)
     };
     bench.store.submit(resolve("r1", None)).await.unwrap();

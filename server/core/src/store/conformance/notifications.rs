@@ -80,7 +80,8 @@ pub(super) async fn what_happened_is_told_to_whom_it_concerns_and_no_one_else(be
     let id = bench.ends("one", RequestState::Succeeded).await;
     let lost = bench.ends("two", RequestState::Unknown).await;
     // Once more the same request, and once more nobody can tell.
-    let resolve = Effect::Resolve { request: lost, resolution: Resolution::Retry, forced: None };
+    let resolve =
+        Effect::Resolve { request: lost, resolution: Resolution::Retry, forced: None, reason: None };
     bench.store.submit(bench.decision(scope("resolve"), Operation::Resolve, resolve)).await.unwrap();
     let again = bench.taken("w", at(3_000_000)).await;
     bench.ended(again.hold(), RequestState::Unknown, at(3_000_000)).await;
@@ -189,12 +190,16 @@ pub(super) async fn notifications_end_with_what_they_kept(bench: Bench) {
     assert!(matches!(removed, Submitted::Missing), "another team's: {removed:?}");
     assert!(matches!(bench.decided("blue", "r", NotificationEffect::Remove(id)).await, Submitted::First(..)));
     assert!(matches!(bench.decided("blue", "r", NotificationEffect::Remove(id)).await, Submitted::Repeat(_)));
-    assert!(matches!(bench.decided("blue", "r-2", NotificationEffect::Remove(id)).await, Submitted::Missing));
+    assert!(matches!(bench.decided("blue", "r-2", NotificationEffect::Remove(id)).await, Submitted::Gone(_)));
+    let elsewhere = bench.decided("green", "r-2", NotificationEffect::Remove(id)).await;
+    assert!(matches!(elsewhere, Submitted::Missing), "another team's: {elsewhere:?}");
     assert!(bench.took(at(9_000_000)).await.is_none());
     assert_eq!(bench.store.sweep_deliveries(at(0), 2).await.unwrap(), 1);
     assert_eq!(bench.store.sweep_deliveries(at(0), 2).await.unwrap(), 0);
     let head = b"kt\0\0\0\x02";
     assert!(bench.store.notifications_sealed_otherwise(head, 5).await.unwrap().is_empty(), "the row is gone");
+    let later = bench.decided("blue", "r-3", NotificationEffect::Remove(id)).await;
+    assert!(matches!(later, Submitted::Gone(_)), "known all the same: {later:?}");
     for number in 0..MOST_NOTIFICATIONS {
         let told = bench.told("blue", &[NotificationEvent::Failed], &format!("more-{number}")).await;
         assert!(matches!(told, Submitted::First(..)));

@@ -142,7 +142,7 @@ pub(super) async fn what_gives_its_name_back_gives_its_share_back(bench: Bench) 
     let id = made(bench.asks("unknown", "one", 4).await);
     bench.next_ends(RequestState::Unknown).await;
     assert_eq!(short(&bench.asks("k", "two", 1).await), (4, 4, 1), "it may be there");
-    let resolve = Effect::Resolve { request: id, resolution: Resolution::Adopt, forced: None };
+    let resolve = Effect::Resolve { request: id, resolution: Resolution::Adopt, forced: None, reason: None };
     let resolve = bench.decision(scope("resolve"), Operation::Resolve, resolve);
     assert!(matches!(bench.store.submit(resolve).await.unwrap(), Submitted::First(..)));
     bench.next_ends(RequestState::Succeeded).await;

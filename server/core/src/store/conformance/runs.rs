@@ -227,7 +227,7 @@ pub(super) async fn an_unknown_outcome_is_resolved_once(bench: Bench) {
         let run = bench.taken("w", bench.now()).await;
         bench.ended(run.hold(), RequestState::Unknown, bench.now()).await;
         let resolve = |key: &str, forced: Option<String>| {
-            let effect = Effect::Resolve { request: id, resolution, forced };
+            let effect = Effect::Resolve { request: id, resolution, forced, reason: None };
             bench.decision(scope(key), Operation::Resolve, effect)
         };
         let key = format!("r-{word}");
@@ -240,7 +240,7 @@ pub(super) async fn an_unknown_outcome_is_resolved_once(bench: Bench) {
         ));
         let all = [Resolution::Adopt, Resolution::Retry, Resolution::Abandon];
         for other in all.into_iter().filter(|other| *other != resolution) {
-            let effect = Effect::Resolve { request: id, resolution: other, forced: None };
+            let effect = Effect::Resolve { request: id, resolution: other, forced: None, reason: None };
             let other = bench.decision(scope(&format!("{key}-{other:?}")), Operation::Resolve, effect);
             assert!(matches!(
                 bench.store.submit(other).await.unwrap(),
@@ -268,7 +268,7 @@ pub(super) async fn a_persons_word_to_try_again_is_used_up_by_what_is_begun(benc
     let run = bench.taken("w", bench.now()).await;
     assert!(!run.insisted);
     bench.ended(run.hold(), RequestState::Unknown, bench.now()).await;
-    let effect = Effect::Resolve { request: id, resolution: Resolution::Retry, forced: None };
+    let effect = Effect::Resolve { request: id, resolution: Resolution::Retry, forced: None, reason: None };
     bench.store.submit(bench.decision(scope("r"), Operation::Resolve, effect)).await.unwrap();
     let now = bench.now();
     let run = bench.taken("w", now).await;
@@ -308,7 +308,7 @@ pub(super) async fn earlier_holds_never_fit_a_run_that_was_queued_again(bench: B
     let lost = bench.taken("w1", now).await.hold();
     let successor = bench.taken("w2", now.plus(LEASE)).await.hold();
     bench.ended(successor, RequestState::Unknown, now.plus(LEASE)).await;
-    let effect = Effect::Resolve { request: id, resolution: Resolution::Retry, forced: None };
+    let effect = Effect::Resolve { request: id, resolution: Resolution::Retry, forced: None, reason: None };
     bench.store.submit(bench.decision(scope("r"), Operation::Resolve, effect)).await.unwrap();
     bench.taken("w3", bench.now()).await;
     for stale in [lost, successor] {

@@ -4,7 +4,7 @@ use super::{
     approvals, arrivals, change,
     dialect::{self, Connection, FOR_UPDATE, clock},
     exactly_one, hidden, hooks, lists, lives, notifications, people, quotas,
-    rows::canonical,
+    rows::{self, canonical},
     runs, submit, write_audit,
 };
 use crate::{
@@ -22,6 +22,7 @@ use domain::{
     time::Moment,
     view::EventEntry,
 };
+use serde::Serialize;
 use sqlx::{AssertSqlSafe, Row};
 
 /// What an effect came to, before its key is claimed.
@@ -68,8 +69,10 @@ pub(in crate::store) async fn one(
         Effect::Change(change) => change::accept(connection, submission, change, now).await?,
         Effect::Cancel(id) => cancel(connection, *id, now).await?,
         Effect::Retry(id, resource) => retry(connection, *id, *resource, now).await?,
-        Effect::Resolve { request, resolution, forced } => {
-            resolve(connection, *request, *resolution, forced.as_deref(), now).await?
+        Effect::Resolve { request, resolution, forced, reason } => {
+            let by = submission.arrived.sent_by.as_str();
+            let decision = (*resolution, forced.as_deref(), reason.as_deref());
+            resolve(connection, *request, decision, (by, now)).await?
         }
         Effect::Decide { request, verdict, reason } => {
             let decision = (*request, *verdict, reason.as_deref());
@@ -119,6 +122,7 @@ pub(in crate::store) async fn one(
     Ok(match (request, also) {
         (Some(id), Some(also)) => Submitted::Accepted(answer, id, also),
         (Some(id), None) if existing => Submitted::Existing(answer, id),
+        (None, None) if existing => Submitted::Gone(answer),
         _ => Submitted::First(answer, request),
     })
 }
@@ -359,9 +363,8 @@ pub(super) async fn queue(
 async fn resolve(
     connection: &mut Connection,
     id: RequestId,
-    resolution: Resolution,
-    forced: Option<&str>,
-    now: Moment,
+    (resolution, forced, reason): (Resolution, Option<&str>, Option<&str>),
+    (by, now): (&str, Moment),
 ) -> StoreResult<Decided> {
     let Some(request) = lives::locked_with_request(connection, id).await? else {
         return Ok(Decided::Not(Submitted::Missing));
@@ -382,37 +385,57 @@ async fn resolve(
             Resolution::Abandon => ("abandon", false),
         };
         queue(connection, id, request.view.attempt, intent, now).await?;
+        if resolution == Resolution::Abandon {
+            let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+            let done = sqlx::query("UPDATE run SET why = $1 WHERE request = $2")
+                .bind(rows::text(&format!("abandoned by {by}{reason}")))
+                .bind(id.0)
+                .execute(&mut *connection)
+                .await?;
+            exactly_one(&done, "run")?;
+        }
         runs::set_state(connection, &request, RequestState::Queued, None, now).await?;
     }
-    runs::append(connection, id, request.view.attempt, &[resolving(resolution)], now).await?;
+    let line = resolution.line(forced.is_some(), by, forced.or(reason));
+    let entry = EventEntry::Step { step: "resolve".into(), detail: line };
+    runs::append(connection, id, request.view.attempt, &[entry], now).await?;
     shown(connection, id, AnswerKind::Accepted, false, "request_resolve").await
-}
-
-fn resolving(resolution: Resolution) -> EventEntry {
-    EventEntry::Step { step: "resolve".into(), detail: resolution.as_str().into() }
 }
 
 /// What was decided last about this attempt of a request, if anything was.
 async fn resolved(connection: &mut Connection, request: &StoredRequest) -> StoreResult<Option<Resolution>> {
-    let all = [Resolution::Adopt, Resolution::Retry, Resolution::Abandon];
-    let mut entries = Vec::new();
-    for resolution in all {
-        let entry = serde_json::to_string(&resolving(resolution));
-        entries.push(entry.map_err(|error| StoreError::Corrupt(error.to_string()))?);
+    let mut beginnings = Vec::new();
+    for resolution in [Resolution::Adopt, Resolution::Retry, Resolution::Abandon] {
+        let entry = EventEntry::Step { step: "resolve".into(), detail: resolution.as_str().into() };
+        let entry = serde_json::to_string(&entry).map_err(|error| StoreError::Corrupt(error.to_string()))?;
+        beginnings.push(entry.trim_end_matches("\"}").to_owned());
     }
     let last: Option<String> = sqlx::query_scalar(
-        "SELECT entry FROM event WHERE request = $1 AND attempt = $2 AND entry IN ($3, $4, $5)
+        "SELECT entry FROM event
+          WHERE request = $1 AND attempt = $2
+            AND (substr(entry, 1, length($3)) = $3 OR substr(entry, 1, length($4)) = $4
+                 OR substr(entry, 1, length($5)) = $5)
           ORDER BY seq DESC LIMIT 1",
     )
     .bind(request.view.id.0)
     .bind(i64::from(request.view.attempt))
-    .bind(&entries[0])
-    .bind(&entries[1])
-    .bind(&entries[2])
+    .bind(&beginnings[0])
+    .bind(&beginnings[1])
+    .bind(&beginnings[2])
     .fetch_optional(connection)
     .await?;
-    let place = last.and_then(|last| entries.iter().position(|entry| *entry == last));
-    Ok(place.and_then(|place| all.get(place).copied()))
+    let entry = last.map(|last| serde_json::from_str(&last)).transpose();
+    Ok(match entry.map_err(|error| StoreError::Corrupt(error.to_string()))? {
+        Some(EventEntry::Step { detail, .. }) => Resolution::of_line(&detail),
+        _ => None,
+    })
+}
+
+/// What the end of a thing comes to that had ended before: just that, without another end.
+pub(super) fn gone_before(shown: &impl Serialize, act: &'static str, target: String) -> StoreResult<Decided> {
+    let answer = Answer::showing(AnswerKind::Done, None, shown);
+    let answer = answer.map_err(|error| StoreError::Corrupt(error.to_string()))?;
+    Ok(Decided::Done { answer, request: None, existing: true, act, target })
 }
 
 async fn revoke(
@@ -421,23 +444,19 @@ async fn revoke(
     id: TokenId,
     now: Moment,
 ) -> StoreResult<Decided> {
-    let look = format!("SELECT revoked_at FROM token WHERE id = $1 AND principal = $2{FOR_UPDATE}");
-    let revoked: Option<Option<i64>> = sqlx::query_scalar(AssertSqlSafe(look))
-        .bind(id.0)
-        .bind(submission.arrived.scope.principal.0)
-        .fetch_optional(&mut *connection)
-        .await?;
-    let Some(revoked) = revoked else {
+    let principal = submission.arrived.scope.principal;
+    let Some(token) = people::token(connection, principal, id, FOR_UPDATE).await? else {
         return Ok(Decided::Not(Submitted::Missing));
     };
-    if revoked.is_none() {
-        let done = sqlx::query("UPDATE token SET revoked_at = $1 WHERE id = $2")
-            .bind(now.millis())
-            .bind(id.0)
-            .execute(connection)
-            .await?;
-        exactly_one(&done, "token")?;
+    if token.revoked_at.is_some() {
+        return gone_before(&token, "token_revoke", id.to_string());
     }
+    let done = sqlx::query("UPDATE token SET revoked_at = $1 WHERE id = $2")
+        .bind(now.millis())
+        .bind(id.0)
+        .execute(connection)
+        .await?;
+    exactly_one(&done, "token")?;
     Ok(Decided::Done {
         answer: Answer::empty(),
         request: None,

@@ -1,7 +1,7 @@
 //! Hooks: definitions and secrets.
 
 use super::{
-    decide::Decided,
+    decide::{Decided, gone_before},
     deliveries,
     dialect::{self, Connection, Database, DbRow, FOR_UPDATE, SKIP_LOCKED},
     exactly_one, lists,
@@ -23,7 +23,7 @@ use domain::{
     name::Name,
     problem::ProblemKind,
     time::Moment,
-    view::Page,
+    view::{Page, RemovedView},
 };
 use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
@@ -377,20 +377,21 @@ async fn remove(
     let Some(found) = found else {
         return Ok(Decided::Not(Submitted::Missing));
     };
-    if found.removed_at.is_none() {
-        for table in ["hook_secret", "delivery"] {
-            sqlx::query(AssertSqlSafe(format!("DELETE FROM {table} WHERE hook = $1")))
-                .bind(id.0)
-                .execute(&mut *connection)
-                .await?;
-        }
-        let removed = sqlx::query("UPDATE hook SET removed_at = $1 WHERE id = $2")
-            .bind(now.millis())
-            .bind(id.0)
-            .execute(connection)
-            .await?;
-        exactly_one(&removed, "hook")?;
+    if let Some(removed_at) = found.removed_at {
+        return gone_before(&RemovedView { id: id.to_string(), removed_at }, "hook_remove", id.to_string());
     }
+    for table in ["hook_secret", "delivery"] {
+        sqlx::query(AssertSqlSafe(format!("DELETE FROM {table} WHERE hook = $1")))
+            .bind(id.0)
+            .execute(&mut *connection)
+            .await?;
+    }
+    let removed = sqlx::query("UPDATE hook SET removed_at = $1 WHERE id = $2")
+        .bind(now.millis())
+        .bind(id.0)
+        .execute(connection)
+        .await?;
+    exactly_one(&removed, "hook")?;
     Ok(Decided::Done {
         answer: Answer::empty(),
         request: None,

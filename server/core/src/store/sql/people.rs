@@ -139,27 +139,42 @@ pub(super) async fn tokens(
     connection: &mut Connection,
     principal: PrincipalId,
 ) -> StoreResult<Vec<TokenView>> {
-    let rows = sqlx::query(
-        "SELECT id, label, created_at, expires_at, last_used_at, revoked_at FROM token
-          WHERE principal = $1 ORDER BY created_at DESC, id DESC LIMIT 1000",
-    )
+    let rows = sqlx::query(AssertSqlSafe(format!(
+        "SELECT {TOKEN} FROM token WHERE principal = $1 ORDER BY created_at DESC, id DESC LIMIT 1000"
+    )))
     .bind(principal.0)
     .fetch_all(connection)
     .await?;
-    rows.iter()
-        .map(|row| {
-            Ok(TokenView {
-                id: TokenId(row.try_get("id")?),
-                label: row.try_get("label")?,
-                created_at: moment(row, "created_at")?,
-                expires_at: moment(row, "expires_at")?,
-                last_used_at: moment_if_any(row, "last_used_at")?,
-                revoked_at: moment_if_any(row, "revoked_at")?,
-                token: None,
-                note: None,
-            })
-        })
-        .collect()
+    rows.iter().map(shown_token).collect()
+}
+
+/// One of a principal's tokens; `end` is what stands at the end of the look.
+pub(super) async fn token(
+    connection: &mut Connection,
+    principal: PrincipalId,
+    id: TokenId,
+    end: &str,
+) -> StoreResult<Option<TokenView>> {
+    let look = format!("SELECT {TOKEN} FROM token WHERE id = $1 AND principal = $2{end}");
+    let row =
+        sqlx::query(AssertSqlSafe(look)).bind(id.0).bind(principal.0).fetch_optional(connection).await?;
+    row.as_ref().map(shown_token).transpose()
+}
+
+/// The columns of a token that are shown.
+const TOKEN: &str = "id, label, created_at, expires_at, last_used_at, revoked_at";
+
+fn shown_token(row: &DbRow) -> StoreResult<TokenView> {
+    Ok(TokenView {
+        id: TokenId(row.try_get("id")?),
+        label: row.try_get("label")?,
+        created_at: moment(row, "created_at")?,
+        expires_at: moment(row, "expires_at")?,
+        last_used_at: moment_if_any(row, "last_used_at")?,
+        revoked_at: moment_if_any(row, "revoked_at")?,
+        token: None,
+        note: None,
+    })
 }
 
 pub(super) async fn add_token(

@@ -9,6 +9,7 @@ use crate::http::{
     state::AppState,
 };
 use axum::{extract::State, response::Response};
+use domain::view::RemovedView;
 
 /// Removes a hook with its secrets and the list of its deliveries, for owners of the team. Events that still come get 410.
 /// What its events made stays.
@@ -19,7 +20,8 @@ use axum::{extract::State, response::Response};
         Key,
     ),
     responses(
-        (status = 204, description = "Removed, or so already"),
+        (status = 200, description = "Ended before, under another key", body = RemovedView),
+        (status = 204, description = "Done now, or a repeat of what was"),
         Refused,
     ))]
 pub(super) async fn remove_hook(

@@ -9,6 +9,7 @@ use crate::http::{
     state::AppState,
 };
 use axum::{extract::State, response::Response};
+use domain::view::RemovedView;
 
 /// Removes one, and what is on its way there.
 #[utoipa::path(delete, path = "/teams/{team}/notifications/{id}", tag = "notifications", security(("token" = []), ("session" = [])),
@@ -18,7 +19,8 @@ use axum::{extract::State, response::Response};
         Key,
     ),
     responses(
-        (status = 204, description = "Removed, or a repeat of what was"),
+        (status = 200, description = "Ended before, under another key", body = RemovedView),
+        (status = 204, description = "Done now, or a repeat of what was"),
         Refused,
     ))]
 pub(super) async fn remove_notification(

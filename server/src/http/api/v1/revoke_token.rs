@@ -9,6 +9,7 @@ use crate::http::{
     state::AppState,
 };
 use axum::{extract::State, response::Response};
+use domain::view::TokenView;
 
 /// Revokes a token. It is refused from the next call on.
 #[utoipa::path(delete, path = "/tokens/{id}", tag = "tokens", security(("token" = []), ("session" = [])),
@@ -17,7 +18,8 @@ use axum::{extract::State, response::Response};
         Key,
     ),
     responses(
-        (status = 204, description = "Revoked, or so already"),
+        (status = 200, description = "Ended before, under another key", body = TokenView),
+        (status = 204, description = "Done now, or a repeat of what was"),
         Refused,
     ))]
 pub(super) async fn revoke_token(

@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        decide::Decided,
+        decide::{Decided, gone_before},
         dialect::{self, Connection, FOR_UPDATE, clock},
         exactly_one,
         rows::{array, text},
@@ -21,6 +21,7 @@ use domain::{
     id::{NotificationDeliveryId, NotificationId},
     notification::{NotificationEvent, NotificationView},
     time::Moment,
+    view::RemovedView,
 };
 use sqlx::AssertSqlSafe;
 
@@ -53,7 +54,13 @@ pub(in crate::store) async fn decide(
         return Ok(done(answer.clone(), "notification_create", id));
     }
     let Some((view, _)) = one(connection, team, id, FOR_UPDATE).await? else {
-        return Ok(Decided::Not(Submitted::Missing));
+        return match (effect, removed_at(connection, team, id).await?) {
+            (NotificationEffect::Remove(_), Some(removed_at)) => {
+                let removed = RemovedView { id: id.to_string(), removed_at };
+                gone_before(&removed, "notification_remove", id.to_string())
+            }
+            _ => Ok(Decided::Not(Submitted::Missing)),
+        };
     };
     let off = "Nothing is sent to this address now; switch it on first.";
     match effect {
@@ -88,9 +95,18 @@ pub(in crate::store) async fn decide(
             let removed = sqlx::query("UPDATE notification SET removed_at = $1 WHERE id = $2")
                 .bind(now.millis())
                 .bind(id.0)
-                .execute(connection)
+                .execute(&mut *connection)
                 .await?;
             exactly_one(&removed, "notification")?;
+            // The row goes with its secrets once nothing is on its way there; that it was removed stays known.
+            let known =
+                sqlx::query("INSERT INTO removed_notification (id, team, removed_at) VALUES ($1, $2, $3)")
+                    .bind(id.0)
+                    .bind(team)
+                    .bind(now.millis())
+                    .execute(connection)
+                    .await?;
+            exactly_one(&known, "removed_notification")?;
             Ok(done(Answer::empty(), "notification_remove", id))
         }
         NotificationEffect::Ping { .. } | NotificationEffect::Resend { .. } if view.disabled_at.is_some() => {
@@ -120,6 +136,21 @@ pub(in crate::store) async fn decide(
             sent(connection, &view, *delivery, "notification_resend").await
         }
     }
+}
+
+/// When one of a team's was removed.
+async fn removed_at(
+    connection: &mut Connection,
+    team: &str,
+    id: NotificationId,
+) -> StoreResult<Option<Moment>> {
+    let removed: Option<i64> =
+        sqlx::query_scalar("SELECT removed_at FROM removed_notification WHERE id = $1 AND team = $2")
+            .bind(id.0)
+            .bind(team)
+            .fetch_optional(connection)
+            .await?;
+    Ok(removed.map(Moment::from_millis))
 }
 
 async fn create(connection: &mut Connection, view: &NotificationView, secrets: &[u8]) -> StoreResult<()> {
