@@ -26,7 +26,7 @@ use axum::{
     extract::{Request, State},
     http::header,
     middleware,
-    response::{IntoResponse, Response},
+    response::{IntoResponse, Redirect, Response},
     routing::get,
 };
 use domain::problem::ProblemKind;
@@ -93,6 +93,10 @@ async fn nothing(state: State<AppState>, request: Request) -> Response {
     let path = request.uri().path();
     if path.starts_with("/api/") || path.starts_with("/rpc/") || path == "/api" {
         return problem::nothing_here().into_response();
+    }
+    // Some tools end every address with a slash.
+    if let Some(page) = path.strip_suffix('/').filter(|page| page.starts_with("/problems/")) {
+        return Redirect::permanent(page).into_response();
     }
     pages::not_found(state, request).await
 }

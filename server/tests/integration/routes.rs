@@ -163,6 +163,10 @@ async fn pages_show_nobody_anything() {
             "{policy}"
         );
     }
+    // A slash at the end of a problem's type leads to the same page.
+    let slash = world.nobody().client.get(format!("{}/problems/name-taken/", world.server.base));
+    let answer = Answer::of(slash.header("Accept", "text/html")).await.is(308);
+    assert_eq!(answer.header("location"), Some("/problems/name-taken"));
 }
 
 #[tokio::test]

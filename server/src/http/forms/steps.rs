@@ -125,18 +125,11 @@ pub(super) async fn approve(
     PathOf(id): PathOf<String>,
     posted: Posted,
 ) -> Result<Response> {
-    let page = page_of(&posted);
-    let body = reason(&posted);
-    let said = |answered: &Answered| {
-        notice(if answered.existing {
-            "It was approved already."
-        } else {
-            "You approved it. It is carried out when it is its turn."
-        })
-    };
-    let work =
-        |portal: Portal, caller, arrival| async move { portal.approve(&caller, &id, arrival, body).await };
-    step(&state, posted, &page, work, said).await
+    let now = "You approved it. It is carried out when it is its turn.";
+    decided(&state, posted, (now, "It was approved already."), |portal, caller, arrival, body| async move {
+        portal.approve(&caller, &id, arrival, body).await
+    })
+    .await
 }
 
 /// Refuses to let a request be carried out that waits for that.
@@ -145,23 +138,28 @@ pub(super) async fn reject(
     PathOf(id): PathOf<String>,
     posted: Posted,
 ) -> Result<Response> {
-    let page = page_of(&posted);
-    let body = reason(&posted);
-    let said = |answered: &Answered| {
-        notice(if answered.existing {
-            "It was rejected already."
-        } else {
-            "You rejected it. It is not carried out."
-        })
-    };
-    let work =
-        |portal: Portal, caller, arrival| async move { portal.reject(&caller, &id, arrival, body).await };
-    step(&state, posted, &page, work, said).await
+    let now = "You rejected it. It is not carried out.";
+    decided(&state, posted, (now, "It was rejected already."), |portal, caller, arrival, body| async move {
+        portal.reject(&caller, &id, arrival, body).await
+    })
+    .await
 }
 
-/// Why it is decided so, as the form says it.
-fn reason(posted: &Posted) -> Bytes {
-    body(&json!({ "reason": posted.field("reason") }))
+/// Passes a decision on, with its reason; the next page says that it was taken now, or before.
+async fn decided<F>(
+    state: &AppState,
+    posted: Posted,
+    (now, before): (&str, &str),
+    decide: impl FnOnce(Portal, Caller, Arrival, Bytes) -> F,
+) -> Result<Response>
+where
+    F: Future<Output = portal::Result<Answered>> + Send,
+{
+    let page = page_of(&posted);
+    let reason = body(&json!({ "reason": posted.field("reason") }));
+    let said = |answered: &Answered| notice(if answered.existing { before } else { now });
+    let work = |portal, caller, arrival| decide(portal, caller, arrival, reason);
+    step(state, posted, &page, work, said).await
 }
 
 /// Makes a token, which the next page shows once.
