@@ -46,6 +46,9 @@ pub struct ChainEntry {
     pub action: String,
     /// Where it stands.
     pub state: RequestState,
+    /// The steps of its offering that have not begun, or never will.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_begun: Vec<String>,
 }
 
 impl ChainView {
@@ -86,6 +89,7 @@ mod tests {
             name: name("one"),
             action: "create".into(),
             state: RequestState::Queued,
+            not_begun: Vec::new(),
         }
     }
 

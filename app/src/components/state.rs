@@ -70,7 +70,11 @@ pub fn meaning(state: RequestState, kind: Kind) -> &'static str {
             Kind::Update | Kind::Action => "It was stopped; the resource is as it was before.",
             Kind::Delete => "It was stopped. Nothing was deleted.",
         },
-        RequestState::Rejected => "It was decided against.",
+        RequestState::Rejected => match kind {
+            Kind::Create => "It was decided against. Nothing was made, and its name is free again.",
+            Kind::Update | Kind::Action => "It was decided against. Nothing was changed.",
+            Kind::Delete => "It was decided against. Nothing was deleted; the resource stays.",
+        },
         RequestState::Unknown => match kind {
             Kind::Create => "Nobody can tell what became of it, so it holds its name until somebody decides.",
             Kind::Update | Kind::Action => {
@@ -111,7 +115,7 @@ mod tests {
 
     #[test]
     fn only_a_create_that_came_to_nothing_frees_its_name() {
-        for state in [RequestState::Failed, RequestState::Canceled] {
+        for state in [RequestState::Failed, RequestState::Canceled, RequestState::Rejected] {
             assert!(meaning(state, Kind::Create).contains("name is free again"), "{state}");
             for kind in [Kind::Update, Kind::Action, Kind::Delete] {
                 assert!(!meaning(state, kind).contains("name"), "{state} {kind:?}");

@@ -3,6 +3,7 @@
 use domain::{form::shown, hidden::is_mark, view::Object};
 use leptos::prelude::*;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The members of an object.
 #[component]
@@ -12,6 +13,9 @@ pub fn Members(
     /// Whether it is a patch, in which nothing stands for what is taken away.
     #[prop(optional)]
     patch: bool,
+    /// What the members are called, by their names, where they are called otherwise.
+    #[prop(optional)]
+    titles: BTreeMap<String, String>,
 ) -> impl IntoView {
     let rows = members.into_iter().map(|(name, value)| {
         let value = if patch && value.is_null() {
@@ -19,9 +23,15 @@ pub fn Members(
         } else {
             view! { <Shown value/> }.into_any()
         };
+        let title = titles.get(&name).filter(|title| **title != name).cloned();
+        // The name stays for whoever writes a script.
+        let called = match title {
+            Some(title) => view! { {title} " " <code>{name}</code> }.into_any(),
+            None => name.into_any(),
+        };
         view! {
             <div>
-                <dt>{name}</dt>
+                <dt>{called}</dt>
                 <dd>{value}</dd>
             </div>
         }

@@ -30,6 +30,8 @@ pub fn RequestForm(
     }
     let fresh = state.values.is_empty();
     let brought_back = state.problem.is_some() || !fresh;
+    // Without script the page is new: reading goes on where it says why.
+    let says_why = state.problem.is_some() || !state.lost.is_empty();
     let mut machine = Machine::open(state.request_id.clone(), false, None);
     if let Some(problem) = state.problem {
         machine = machine.refused(problem);
@@ -96,7 +98,7 @@ pub fn RequestForm(
             <input type="hidden" name="sealed" value=state.sealed/>
             {standing}
             {state.notice.map(|notice| view! { <p class="note">{notice}</p> })}
-            <div id="form-summary" tabindex="-1" node_ref=driver.summary>
+            <div id="form-summary" tabindex="-1" autofocus=says_why node_ref=driver.summary>
                 {move || phase.with(|phase| note(phase, driver, scripted))}
                 {lost(driver)}
             </div>

@@ -22,7 +22,7 @@ use approval::Approval;
 use chain::Chain;
 use domain::{
     action::Kind,
-    callback::Heard,
+    callback::{Heard, TAKEN_OVER},
     correlation::CORRELATION_LABEL,
     name::Name,
     search::{encoded, label},
@@ -34,6 +34,7 @@ use history::History;
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::{use_params_map, use_query_map};
+use std::collections::BTreeMap;
 use steps::NextSteps;
 
 /// The page of a request.
@@ -86,7 +87,7 @@ fn Live(page: RequestPage) -> impl IntoView {
             view! { <Outcome request=request.get() reveal since/> }
         }}
         <h2>"What was asked for"</h2>
-        {move || view! { <Facts request=request.get()/> }}
+        {move || view! { <Facts request=request.get() titles=page.with_untracked(|page| page.titles.clone())/> }}
         <Chain page/>
         <h2>"What happened"</h2>
         <History page/>
@@ -114,31 +115,40 @@ fn wish(action: &str) -> String {
     }
 }
 
-/// When a service last reported success after the request had come to another end.
-fn orphaned(page: &RequestPage) -> Option<Moment> {
+/// When a service last reported success after the request had come to another end, or to another attempt; unless the
+/// request came to the same since.
+fn orphaned(page: &RequestPage) -> Option<(Moment, bool)> {
     let state = page.request.state;
     let ended_otherwise = state.is_final() && state != RequestState::Succeeded;
-    let late = |event: &&EventView| match &event.entry {
-        EventEntry::Step { step, detail } => {
-            step == "callback" && detail.rsplit(": ").next() == Some(Heard::Orphaned.as_str())
-        }
-        _ => false,
+    let said = |event: &EventView| match &event.entry {
+        EventEntry::Step { step, detail } if step == "callback" => match detail.rsplit(": ").next() {
+            Some(word) if word == Heard::Orphaned.as_str() => Some(Some(event.at)),
+            Some(TAKEN_OVER) => Some(None),
+            _ => None,
+        },
+        _ => None,
     };
-    page.events.iter().rev().find(late).filter(|_| ended_otherwise).map(|event| event.at)
+    page.events.iter().rev().find_map(said).flatten().map(|at| (at, ended_otherwise))
 }
 
-/// Warns of what may stand although the request ended without it.
+/// Warns of what may stand although the request ended without it, or beside what its later attempt makes.
 #[component]
 fn Orphaned(page: RwSignal<RequestPage>) -> impl IntoView {
-    let at = Memo::new(move |_| page.with(orphaned));
+    let late = Memo::new(move |_| page.with(orphaned));
     move || {
-        at.get().map(|at| {
-            view! {
-                <p class="note caution" id="orphaned">
-                    "A service reported this as done after it had ended, at " <When at/>
-                    ". Something may stand there; administrators see it under Orphans."
-                </p>
-            }
+        late.get().map(|(at, ended_otherwise)| {
+            let (told, so) = if ended_otherwise {
+                (
+                    "A service reported this as done after it had ended, at ",
+                    ". Something may stand there; administrators see it under Orphans.",
+                )
+            } else {
+                (
+                    "A service reported that an earlier attempt was done after all, at ",
+                    ". What that made may stand beside what this one makes; administrators see it under Orphans.",
+                )
+            };
+            view! { <p class="note caution" id="orphaned">{told} <When at/> {so}</p> }
         })
     }
 }
@@ -207,7 +217,7 @@ fn same(team: &Name, key: &str, value: &str) -> String {
 }
 
 #[component]
-fn Facts(request: RequestView) -> impl IntoView {
+fn Facts(request: RequestView, titles: BTreeMap<String, String>) -> impl IntoView {
     let labels = request.labels.into_iter().map(|(key, value)| {
         let text = format!("{key}:{value}");
         view! { <li><a href=same(&request.team, &key, &value)><code>{text}</code></a></li> }
@@ -215,8 +225,8 @@ fn Facts(request: RequestView) -> impl IntoView {
     let labels = labels.collect_view();
     // Of an update all parameters would hide the few that were asked to change.
     let asked = match request.patch {
-        Some(patch) => view! { <Members members=patch patch=true/> }.into_any(),
-        None => view! { <Members members=request.parameters/> }.into_any(),
+        Some(patch) => view! { <Members members=patch patch=true titles/> }.into_any(),
+        None => view! { <Members members=request.parameters titles/> }.into_any(),
     };
     view! {
         {asked}

@@ -9,6 +9,7 @@ use domain::{
 };
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// How many entries of its history a request's page shows, at least, before it stops reading on.
 #[cfg(feature = "ssr")]
@@ -29,6 +30,8 @@ pub struct RequestPage {
     pub next: NextSteps,
     /// Whether the person asked for it.
     pub own: bool,
+    /// What its parameters are called, by their names.
+    pub titles: BTreeMap<String, String>,
     /// What became of what a create made.
     pub since: Since,
     /// What the last form post has to say.
@@ -62,6 +65,23 @@ async fn since(portal: &portal::Portal, caller: &portal::Caller, request: &Reque
             deleted.ok().flatten().map_or(Since::Stands, Since::Deleted)
         }
     }
+}
+
+/// What the catalog calls the parameters of a request by now; nothing of an offering that is gone.
+#[cfg(feature = "ssr")]
+fn titles(
+    portal: &portal::Portal,
+    caller: &portal::Caller,
+    request: &RequestView,
+) -> BTreeMap<String, String> {
+    let Ok(offering) = portal.offering(caller, request.offering.as_str()) else { return BTreeMap::new() };
+    let action = offering.actions.iter().find(|action| action.id.as_str() == request.action);
+    let schema = action.map_or(&offering.parameters, |action| &action.parameters);
+    let properties = schema.get("properties").and_then(|properties| properties.as_object());
+    let title = |(name, property): (&String, &serde_json::Value)| {
+        Some((name.clone(), property.get("title")?.as_str()?.to_owned()))
+    };
+    properties.into_iter().flatten().filter_map(title).collect()
 }
 
 /// What a person may do about a request. Each step holds the key of the form that takes it.
@@ -146,7 +166,8 @@ pub async fn see_request(
     let flash = use_context::<Flash>().unwrap_or_default();
     let own = request.requested_by == caller.name;
     let since = since(portal, &caller, &request).await;
-    Ok(RequestPage { request, events, submissions, chain, next, own, since, flash })
+    let titles = titles(portal, &caller, &request);
+    Ok(RequestPage { request, events, submissions, chain, next, own, titles, since, flash })
 }
 
 /// The requests that one belongs together with, as they stand now.

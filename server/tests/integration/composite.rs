@@ -1,6 +1,10 @@
 //! What is made of steps, by real programs: whole, killed at work, and seen as one chain.
 
-use super::support::{ALPHA, Home, PASSWORD, World, browser::Browser, eventually, fresh};
+use super::support::{
+    ALPHA, Home, PASSWORD, World,
+    browser::{Browser, shown},
+    eventually, fresh,
+};
 use serde_json::{Value, json};
 use std::{path::Path, process::Command, time::Duration};
 
@@ -233,6 +237,12 @@ async fn step(world: &World, id: &str, step: &str) -> Value {
     made.next().unwrap()["id"].clone()
 }
 
+/// What the chain of a request says of the root's steps that have not begun.
+async fn not_begun(world: &World, id: &str) -> Value {
+    let chain = world.ann.get(&format!("/requests/{id}/chain")).await.is(200).json();
+    chain["results"][0]["not_begun"].clone()
+}
+
 #[tokio::test]
 async fn a_retried_parent_adopts_its_steps_and_a_canceled_one_leaves_nothing() {
     let world = with_pairs();
@@ -245,6 +255,8 @@ async fn a_retried_parent_adopts_its_steps_and_a_canceled_one_leaves_nothing() {
     let path = format!("/requests/{}", second.as_str().unwrap());
     let closed = json!({ "resolution": "abandon", "force": true, "reason": "for a test" });
     world.ada.post(&format!("{path}/resolve"), &fresh("close"), &closed).await.is(202);
+    let history = world.ann.get(&format!("{path}/events")).await.text();
+    assert!(history.contains("abandon by force, by ada: for a test"), "{history}");
     assert_eq!(world.ann.ended(&id).await["state"], "failed");
     assert_eq!(world.resources("alpha").await, 1, "what the first step made stays");
 
@@ -268,7 +280,14 @@ async fn a_retried_parent_adopts_its_steps_and_a_canceled_one_leaves_nothing() {
     let cancel = format!("/requests/{other}/cancel");
     let first = world.ann.act(&cancel, "stop").await.is(202);
     world.ann.act(&cancel, "stop").await.repeats(&first);
+    assert_eq!(not_begun(&world, &other).await, json!(["second"]));
     assert_eq!(world.ann.ended(&other).await["state"], "canceled");
+    assert_eq!(not_begun(&world, &other).await, json!(["second"]));
+    let mut browser = Browser::new(&world.server);
+    browser.log_in("ann", PASSWORD).await;
+    let page = shown(&browser.get(&format!("/requests/{other}")).await.is(200));
+    assert!(page.contains("not begun: step second") && !page.contains("not begun: step first"), "{page}");
+    assert_eq!(not_begun(&world, &id).await, Value::Null, "what succeeded is whole");
     let again = world.ann.act(&cancel, &fresh("stop")).await.is(200);
     assert_eq!(again.header("keyturn-outcome"), Some("existing"));
     assert_eq!(chain(&world, &other).await, ["- create canceled", "first create canceled"]);

@@ -181,6 +181,13 @@ async fn a_refusal_keeps_what_was_typed_and_the_same_id() {
     assert!(!refused.text().contains("Bad <b>name"), "markup is text");
     let refused = send(&mut browser, form("vm-one", "0")).await.is(422);
     assert_eq!(hidden(&refused, "name"), "vm-one");
+    // Without script reading goes on at the reasons, each of which leads to its field; a fresh form has none.
+    let shown = refused.text();
+    let summary = shown.split("id=\"form-summary\"").nth(1).unwrap();
+    assert!(summary.split('>').next().unwrap().contains("autofocus"), "{shown}");
+    let way = summary.split("href=\"#").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    assert!(shown.contains(&format!(" id=\"{way}\"")), "{way}: {shown}");
+    assert!(!page.text().contains("autofocus"));
     send(&mut browser, form("vm-one", "7")).await.is(303);
     // Edited after it was taken in: the choice is offered, and nothing is made.
     let choice = send(&mut browser, form("vm-two", "7")).await.is(422);

@@ -17,7 +17,8 @@ pub fn Chain(
     let this = page.read_untracked().request.id;
     move || {
         let chain = chain.get();
-        (chain.results.len() > 1).then(|| {
+        let is_alone = chain.results.iter().all(|one| one.not_begun.is_empty()) && chain.results.len() < 2;
+        (!is_alone).then(|| {
             let roots: Vec<&ChainEntry> = chain
                 .results
                 .iter()
@@ -51,8 +52,16 @@ fn branches(all: &[ChainEntry], these: &[&ChainEntry], this: RequestId) -> AnyVi
                 {one.step.clone().map(|step| view! { <span class="quiet">" step " {step}</span> })}
                 {is_this.then(|| view! { <strong>" (this request)"</strong> })}
                 {(!below.is_empty()).then(|| branches(all, &below, this))}
+                {(!one.not_begun.is_empty()).then(|| view! { <NotBegun steps=one.not_begun.clone()/> })}
             </li>
         }
     });
     view! { <ul>{items.collect_view()}</ul> }.into_any()
+}
+
+/// Steps that no request stands for yet.
+#[component]
+fn NotBegun(steps: Vec<String>) -> impl IntoView {
+    let items = steps.into_iter().map(|step| view! { <li class="quiet">"not begun: step " {step}</li> });
+    view! { <ul>{items.collect_view()}</ul> }
 }

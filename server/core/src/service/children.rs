@@ -13,6 +13,7 @@ use crate::{
 };
 use domain::{
     action::{self, Kind},
+    chain::ChainEntry,
     command::{Command, Operation},
     etag::IfMatch,
     id::{PrincipalId, RequestId, ResourceId},
@@ -39,6 +40,25 @@ impl Inner {
     /// Who asks for the steps of this request.
     pub(crate) fn asking_for<'a>(&'a self, parent: &'a StoredRequest, hold: Hold) -> Asking<'a> {
         Asking { portal: self, parent, hold: Some(hold) }
+    }
+
+    /// The steps of a create, which has requests of these, that have not begun.
+    pub(super) async fn not_begun(&self, create: &ChainEntry, begun: &[&str]) -> Result<Vec<String>> {
+        let composite = self.catalog.get(&create.offering).and_then(|offering| offering.composite.as_ref());
+        // What succeeded is whole, whatever its offering is made of by now.
+        if Kind::of(&create.action) != Kind::Create || create.state == RequestState::Succeeded {
+            return Ok(Vec::new());
+        }
+        let mut missing = Vec::new();
+        for step in composite.iter().flat_map(|composite| &composite.steps) {
+            // One that found what it wants there already has a key and no request of its own.
+            if !begun.contains(&step.id.as_str())
+                && self.store.claimed(&scope_of(&create.team, create.id, &step.id, "")?).await?.is_none()
+            {
+                missing.push(step.id.clone());
+            }
+        }
+        Ok(missing)
     }
 
     /// Stops what the steps of the create of a resource have under way, now that it is to be deleted. A delete that waits for
@@ -78,6 +98,13 @@ impl Inner {
     }
 }
 
+/// The scope of the key of a step of this request.
+fn scope_of(team: &Name, parent: RequestId, step: &str, more: &str) -> Result<Scope> {
+    let key = format!("{parent}/{step}{more}");
+    let key = SubmissionKey::parse_only([key.as_bytes()])?;
+    Ok(Scope { team: team.to_string(), principal: PrincipalId(parent.0), key })
+}
+
 impl Asking<'_> {
     fn held(&self, effect: Effect) -> Effect {
         match self.hold {
@@ -103,10 +130,7 @@ impl Asking<'_> {
     /// The scope of the key of a step; `more` where it is not the step's first. The key belongs to the parent, not to who
     /// asked for that, so nothing that this person sends under the same letters is taken for the step.
     fn scope(&self, step: &str, more: &str) -> Result<Scope> {
-        let key = format!("{}/{step}{more}", self.parent.view.id);
-        let key = SubmissionKey::parse_only([key.as_bytes()])?;
-        let parent = &self.parent.view;
-        Ok(Scope { team: parent.team.to_string(), principal: PrincipalId(parent.id.0), key })
+        scope_of(&self.parent.view.team, self.parent.view.id, step, more)
     }
 
     /// What is written down of an arrival with a key of a step.

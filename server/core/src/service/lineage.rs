@@ -49,6 +49,15 @@ impl Portal {
         let chain = self.0.store.chain(request.view.id, chain::MOST_SHOWN).await?;
         let mut chain = chain.ok_or_else(Error::not_found)?;
         chain.results.retain(|one| caller.may(TeamAct::See, &one.team));
+        // Of those that are left out nobody could say whether they have begun.
+        if !chain.more {
+            for place in 0..chain.results.len() {
+                let one = &chain.results[place];
+                let children = chain.results.iter().filter(|child| child.parent_id == Some(one.id));
+                let begun: Vec<&str> = children.filter_map(|child| child.step.as_deref()).collect();
+                chain.results[place].not_begun = self.0.not_begun(one, &begun).await?;
+            }
+        }
         Ok(chain)
     }
 }

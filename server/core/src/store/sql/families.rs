@@ -98,6 +98,7 @@ async fn chain(connection: &mut Connection, of: RequestId, most: u32) -> StoreRe
             name: request.name,
             action: request.action,
             state: request.state,
+            not_begun: Vec::new(),
         });
     }
     Ok(Some(view.as_a_tree()))
@@ -120,5 +121,6 @@ fn entry(row: &super::dialect::DbRow) -> StoreResult<ChainEntry> {
         name: name("name")?,
         action: row.try_get("action")?,
         state: state.parse().map_err(|error| StoreError::Corrupt(format!("state: {error}")))?,
+        not_begun: Vec::new(),
     })
 }
