@@ -3,10 +3,23 @@
 # commands, a line each, and answers each by a line: "database" makes an empty database and gives its address, "stop"
 # stops the server at once, as when its machine dies, and "start" starts it again.
 #
-#   .ci/postgres.sh [--durable]    without --durable, a power cut of the machine may lose what was committed
+#   .ci/postgres.sh [--durable] [--buffers=64MB]    without --durable, a power cut of the machine may lose what was committed
 set -euo pipefail
 # Who started this may be interrupted by signals that come to the whole group; only the end of input counts.
 trap '' INT TERM HUP
+
+durable=
+buffers=64MB
+for argument in "$@"; do
+  case "$argument" in
+    --durable) durable=1 ;;
+    --buffers=*) buffers=${argument#--buffers=} ;;
+    *)
+      echo "unknown: $argument" >&2
+      exit 2
+      ;;
+  esac
+done
 
 bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1 || true)
 if [ -z "$bin" ] && command -v pg_config >/dev/null; then bin=$(pg_config --bindir); fi
@@ -45,8 +58,8 @@ run initdb -D "$home/data" -U keyturn --auth=trust --encoding=UTF8 --locale=C.UT
   echo "listen_addresses = ''"
   echo "unix_socket_directories = '$home'"
   echo "max_connections = 400"
-  echo "shared_buffers = 64MB"
-  [ "${1:-}" = --durable ] || echo "fsync = off"
+  echo "shared_buffers = $buffers"
+  [ -n "$durable" ] || echo "fsync = off"
 } >"$home/settings"
 cat "$home/settings" >>"$home/data/postgresql.conf"
 start || fail

@@ -3,6 +3,7 @@
 //! Nothing is judged; what took longer than 50 ms at its 99th percentile is marked. `KEYTURN_BENCH_REQUESTS` is how many
 //! requests there are (1,000,000), each with ten submissions; `KEYTURN_BENCH_CALLS` how often each search is made, with
 //! other values each time (100); `KEYTURN_BENCH_ONLY` leaves out what is not `sqlite` or not `postgres`.
+//! `KEYTURN_BENCH_BUFFERS` is PostgreSQL's `shared_buffers` (1GB: its manual advises a quarter of a machine's memory).
 
 #![expect(
     clippy::unwrap_used,
@@ -190,7 +191,9 @@ async fn main() {
         measure("SQLite", &portal, requests).await;
     }
     if wanted != "sqlite" {
-        let cluster = Cluster::start(&[]);
+        let buffers = std::env::var("KEYTURN_BENCH_BUFFERS").unwrap_or_else(|_| "1GB".to_owned());
+        println!("\nPostgreSQL has shared_buffers = {buffers}");
+        let cluster = Cluster::start(&[&format!("--buffers={buffers}")]);
         let portal = Server::portal(&Database::Postgres(cluster.database()), &setting_up).await;
         measure("PostgreSQL", &portal, requests).await;
     }

@@ -302,6 +302,16 @@ impl<'l> Found<'l> {
         let source = &self.sources[place];
         let further = source.further();
         if !source.is_once() && further.is_none() {
+            // What is frequent is most often so in more requests than are counted, and those need no comparing.
+            let mut query = QueryBuilder::new("SELECT count(*) FROM (");
+            if source.in_own_words(&mut query) {
+                query.push(" LIMIT ").push_bind(COUNTED + 1).push(") AS own");
+                let own: i64 =
+                    query.build_query_scalar().persistent(false).fetch_one(&mut *connection).await?;
+                if own > COUNTED {
+                    return Ok(own);
+                }
+            }
             return self.count_of(connection, source).await;
         }
         let own = match self.counts[place] {
@@ -379,11 +389,18 @@ impl<'l> Found<'l> {
             return Ok((results, next));
         }
         let mut query = if source.says_all(self.list) && source.is_of_requests() {
-            // Its index knows the order too, so that only the page itself is read.
+            // Its index knows the order too, or the place in it, so that only the page itself is read.
             let mut query = QueryBuilder::new(format!(
                 "SELECT {REQUEST} FROM request WHERE id IN (SELECT id FROM (SELECT source.created_at, source.id FROM ("
             ));
-            source.select(&mut query, "created_at, id", None);
+            if source.is_span() {
+                // All of them are sorted; the order of all requests would be walked through for what may lie far back.
+                query.push("WITH span AS MATERIALIZED (");
+                source.select(&mut query, "created_at, id", None);
+                query.push(") SELECT created_at, id FROM span");
+            } else {
+                source.select(&mut query, "created_at, id", None);
+            }
             query.push(") AS source WHERE true");
             self.after(&mut query, "source");
             self.in_order(&mut query);

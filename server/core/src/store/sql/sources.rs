@@ -8,7 +8,9 @@ use super::{
 };
 use crate::store::{
     ListScope, RequestList, StoreResult,
-    search::{Of, Sampled, Terms, field_term, folded, is_whole, label_term, parameter_term, team_term},
+    search::{
+        Of, Sampled, Terms, field_term, folded, further_term, is_whole, label_term, parameter_term, team_term,
+    },
 };
 use domain::{
     correlation::CORRELATION_LABEL,
@@ -277,6 +279,11 @@ impl Source<'_> {
         }
     }
 
+    /// Whether it is a span of its index, which is in another order than lists are.
+    pub(super) fn is_span(&self) -> bool {
+        matches!(self, Self::Column(filter) if filter.operator == Operator::StartsWith)
+    }
+
     /// Whether it is read out of requests themselves, each of which it gives once.
     pub(super) fn is_of_requests(&self) -> bool {
         !matches!(
@@ -322,6 +329,18 @@ impl Source<'_> {
             Self::Terms(terms) if terms.of == Of::Either => Some(Self::Terms(terms.of_further_keys())),
             _ => None,
         }
+    }
+
+    /// The same of a frequent text that is looked for in all words: requests with it in their own, without those that have it
+    /// in a further key's only.
+    pub(super) fn in_own_words(&self, query: &mut QueryBuilder<Db>) -> bool {
+        let own = matches!(self, Self::Scan(..)) && self.is_frequent();
+        if own {
+            self.look(query);
+            query.push(" AND ").push(words::POSITION).push("(terms, ");
+            query.push_bind(format!(" {} ", further_term())).push(") = 0");
+        }
+        own
     }
 
     /// Writes the look for its requests.
