@@ -16,8 +16,8 @@ use sqlx::QueryBuilder;
 /// How much later a request may seem to have been accepted than it was finished, in milliseconds: two servers' clocks.
 const CLOCKS: i64 = 86_400_000;
 
-/// Writes what a row has to be, of this team or of the whole scope.
-pub(super) fn conditions(query: &mut QueryBuilder<Db>, list: &RequestList, team: Option<&Name>) {
+/// Writes whose a row has to be: this team's, or anybody's in the scope.
+pub(super) fn within(query: &mut QueryBuilder<Db>, list: &RequestList, team: Option<&Name>) {
     match (team, &list.scope) {
         (Some(team), _) | (None, ListScope::Team(team)) => {
             query.push("request.team = ").push_bind(team.to_string());
@@ -33,6 +33,11 @@ pub(super) fn conditions(query: &mut QueryBuilder<Db>, list: &RequestList, team:
             listed(query, teams.iter().map(ToString::to_string));
         }
     }
+}
+
+/// Writes what a row has to be, of this team or of the whole scope.
+pub(super) fn conditions(query: &mut QueryBuilder<Db>, list: &RequestList, team: Option<&Name>) {
+    within(query, list, team);
     for filter in list.search.filters() {
         query.push(" AND ");
         compared(query, filter);

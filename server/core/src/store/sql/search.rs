@@ -6,7 +6,7 @@
 //! requests in their order until the page is full ("walk"); where they all lie far back, the walk is given up.
 
 use super::{
-    conditions::{accepted_before, compared_bare, conditions, listed},
+    conditions::{accepted_before, compared_bare, conditions, listed, within},
     dialect::{Connection, Db, DbRow, words},
     rows::{self, REQUEST},
     sources::{Source, left_out, sources, worded},
@@ -258,11 +258,12 @@ impl<'l> Found<'l> {
         Ok((results, places.last().copied().filter(|_| more)))
     }
 
-    /// Adds what else the list asks for.
+    /// Adds what else the list asks for; and always in whose scope a request is, whatever words say of that.
     fn and_other(&self, query: &mut QueryBuilder<Db>, source: &Source<'_>) {
-        if let Some(list) = self.other_than(source) {
-            query.push(" AND ");
-            conditions(query, list, None);
+        query.push(" AND ");
+        match self.other_than(source) {
+            Some(list) => conditions(query, list, None),
+            None => within(query, self.list, None),
         }
     }
 
