@@ -33,6 +33,7 @@ use domain::problem::ProblemKind;
 use problem::Refusal;
 use state::AppState;
 use std::path::Path;
+use tower::ServiceBuilder;
 use tower_http::{
     catch_panic::CatchPanicLayer,
     compression::{
@@ -60,6 +61,15 @@ pub(crate) fn router(state: AppState, site: &Path) -> Router {
         )
         .into_response()
     });
+    // What every exchange passes, from the outside in. As one layer: each that a router is given by itself is a box that
+    // every exchange copies once for each box around it.
+    let everywhere = ServiceBuilder::new()
+        .layer(middleware::from_fn_with_state(state.clone(), exchange::follow))
+        .layer(CatchPanicLayer::custom(problem::panicked))
+        .layer(middleware::from_fn(people::readable))
+        .layer(middleware::from_fn(auth::no_token_in_address))
+        .layer(same_origin)
+        .layer(sessions::layer(state.portal.clone(), state.https));
     let all_but_wasm = DefaultPredicate::new().and(NotForContentType::const_new("application/wasm"));
     Router::new()
         .merge(pages.merge(files::routes(site)).layer(CompressionLayer::new().compress_when(all_but_wasm)))
@@ -73,12 +83,7 @@ pub(crate) fn router(state: AppState, site: &Path) -> Router {
                 .layer(CompressionLayer::new())
                 .with_state(state.clone()),
         )
-        .layer(sessions::layer(state.portal.clone(), state.https))
-        .layer(same_origin)
-        .layer(middleware::from_fn(auth::no_token_in_address))
-        .layer(middleware::from_fn(people::readable))
-        .layer(CatchPanicLayer::custom(problem::panicked))
-        .layer(middleware::from_fn_with_state(state.clone(), exchange::follow))
+        .layer(everywhere)
         .with_state(state)
 }
 
