@@ -6,6 +6,7 @@ use super::{
     exactly_one, lives,
     rows::{self, millis},
     runs,
+    seals::{self, ERRAND_NOTES, ERRAND_REPORTS, ERRAND_SECRETS},
 };
 use crate::{
     provisioner::Work,
@@ -291,28 +292,15 @@ async fn sealed_otherwise(
     limit: u32,
 ) -> StoreResult<Vec<(ErrandSeal, Vec<u8>)>> {
     type Seal = fn(ErrandId) -> ErrandSeal;
-    let seals = [
-        ("secret", ErrandSeal::Secret as Seal),
-        ("note", ErrandSeal::Note as Seal),
-        ("outcome", ErrandSeal::Report as Seal),
+    let all = [
+        (ERRAND_SECRETS, ErrandSeal::Secret as Seal),
+        (ERRAND_NOTES, ErrandSeal::Note),
+        (ERRAND_REPORTS, ErrandSeal::Report),
     ];
     let mut found = Vec::new();
-    for (column, seal) in seals {
-        // On both sides of it in the index.
-        for side in ["<", ">"] {
-            let look = format!(
-                "SELECT id, {column} AS sealed FROM errand
-                  WHERE {column} IS NOT NULL AND substr({column}, 1, 6) {side} $1 LIMIT $2"
-            );
-            let rows = sqlx::query(AssertSqlSafe(look))
-                .bind(head)
-                .bind(i64::from(limit))
-                .fetch_all(&mut *connection)
-                .await?;
-            for row in rows {
-                found.push((seal(ErrandId(row.try_get("id")?)), row.try_get("sealed")?));
-            }
-        }
+    for (sealed, seal) in all {
+        let some = seals::sealed_otherwise(connection, sealed, head, limit).await?;
+        found.extend(some.into_iter().map(|(id, bytes)| (seal(ErrandId(id)), bytes)));
     }
     Ok(found)
 }
@@ -324,13 +312,10 @@ async fn reseal(
     before: &[u8],
     after: &[u8],
 ) -> StoreResult<bool> {
-    let (column, id) = match seal {
-        ErrandSeal::Secret(id) => ("secret", id),
-        ErrandSeal::Note(id) => ("note", id),
-        ErrandSeal::Report(id) => ("outcome", id),
+    let (sealed, id) = match seal {
+        ErrandSeal::Secret(id) => (ERRAND_SECRETS, id),
+        ErrandSeal::Note(id) => (ERRAND_NOTES, id),
+        ErrandSeal::Report(id) => (ERRAND_REPORTS, id),
     };
-    let update = format!("UPDATE errand SET {column} = $1 WHERE id = $2 AND {column} = $3");
-    let done =
-        sqlx::query(AssertSqlSafe(update)).bind(after).bind(id.0).bind(before).execute(connection).await?;
-    Ok(done.rows_affected() == 1)
+    seals::reseal(connection, sealed, id.0, before, after).await
 }

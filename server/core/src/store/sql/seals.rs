@@ -60,6 +60,11 @@ pub(super) const DELIVERIES: Sealed = Sealed("delivery", "sealed");
 /// The secrets that sign notifications.
 pub(super) const NOTIFICATIONS: Sealed = Sealed("notification", "secrets");
 
+/// What is sealed of work that goes on elsewhere: the callback's secret, what was noted, and what was reported.
+pub(super) const ERRAND_SECRETS: Sealed = Sealed("errand", "secret");
+pub(super) const ERRAND_NOTES: Sealed = Sealed("errand", "note");
+pub(super) const ERRAND_REPORTS: Sealed = Sealed("errand", "outcome");
+
 /// Seals that do not begin with `head`, up to `limit` or twice that.
 pub(super) async fn sealed_otherwise(
     connection: &mut Connection,
