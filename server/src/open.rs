@@ -92,6 +92,12 @@ fn catalog(config: &Config) -> Result<Catalog, OpenFailure> {
             tracing::warn!(offering = broken.id, %mistake, "an offering is disabled");
         }
     }
+    if catalog.iter().next().is_none() {
+        tracing::warn!(
+            folder = %folder.display(),
+            "KEYTURN_CATALOG: nothing can be requested, since no folder in this one holds an offering.yaml that works"
+        );
+    }
     Ok(catalog)
 }
 

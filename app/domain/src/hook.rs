@@ -125,7 +125,8 @@ pub struct HookDefinition {
     pub title: String,
     /// The offering that its events ask for.
     pub offering: Name,
-    /// The header that holds an event's identity.
+    /// The header that holds an event's identity; where a hook is made without it, the usual one of its signature.
+    #[cfg_attr(feature = "openapi", schema(required = false))]
     pub identity: String,
     /// How its events are signed.
     pub signature: Signing,

@@ -89,10 +89,13 @@ async fn what_needs_approval_waits_until_an_owner_gives_it() {
     Answer::of(olga.call("POST", &path)).await.refused(400, "idempotency-key-missing");
     let reject = format!("/requests/{id}/reject");
     olga.post(&reject, "decide", &json!({})).await.refused(422, "invalid-parameters");
+    let unsaid = olga.act(&reject, "decide").await.refused(422, "invalid-parameters").json();
+    assert_eq!(unsaid["errors"][0]["pointer"], "/reason");
     let decided = olga.act(&path, "decide").await.is(202);
     assert_eq!(decided.json()["approval"]["decided_by"], "olga");
     assert_eq!(decided.json()["approval"]["verdict"], "approved");
     olga.act(&path, "decide").await.repeats(&decided);
+    olga.post(&path, "decide", &json!({ "reason": " " })).await.repeats(&decided);
     assert_eq!(world.ann.ended(&id).await["state"], "succeeded");
     for api in [&olga, &otto, &world.ada] {
         let again = api.act(&path, "decide-again").await.is(200);
@@ -116,7 +119,9 @@ async fn nobody_approves_what_they_asked_for_themselves() {
     assert!(page.text().contains("Somebody else has to decide"));
     assert_eq!(olga.get(&format!("/requests/{id}")).await.json()["state"], "pending_approval");
     let body = json!({ "reason": "too expensive" });
-    let rejected = otto.post(&reject, "k", &body).await.is(202).json();
+    let rejected = otto.post(&reject, "k", &body).await.is(202);
+    otto.post(&reject, "k", &json!({ "reason": " too expensive\n" })).await.repeats(&rejected);
+    let rejected = rejected.json();
     assert_eq!(
         (&rejected["state"], &rejected["approval"]["reason"]),
         (&json!("rejected"), &json!("too expensive"))

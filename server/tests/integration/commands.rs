@@ -41,6 +41,20 @@ fn what_is_set_wrong_stops_the_start_with_its_name() {
 }
 
 #[test]
+fn a_catalog_without_any_offering_is_warned_of_at_the_start() {
+    let home = Home::on_sqlite(&[("KEYTURN_CATALOG", "catalog")]);
+    std::fs::create_dir_all(home.path().join("catalog/none")).unwrap();
+    let server = Server::start(home);
+    let log = server.log();
+    assert!(
+        log.contains("KEYTURN_CATALOG: nothing can be requested") && log.contains("folder=catalog"),
+        "{log}"
+    );
+    let usual = Server::start(Home::on_sqlite(&[]));
+    assert!(!usual.log().contains("KEYTURN_CATALOG"), "{}", usual.log());
+}
+
+#[test]
 fn a_command_line_that_is_not_understood_is_told_as_json_where_that_is_asked_for() {
     let home = Home::on_sqlite(&[]);
     for line in [

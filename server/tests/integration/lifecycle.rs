@@ -99,6 +99,11 @@ async fn what_nobody_can_tell_is_for_a_person_to_decide() {
             world.ann.post(&path, "decide-2", &json!({ "resolution": resolution })).await;
         } else {
             assert!(matches!(first.status, 200 | 202), "{}", first.text());
+            // What goes without saying may be said.
+            let said = json!({ "resolution": resolution, "force": false, "reason": " " });
+            world.ann.post(&path, "decide", &said).await.repeats(&first);
+            let otherwise = json!({ "resolution": "retry" });
+            world.ann.post(&path, "decide", &otherwise).await.refused(422, "idempotency-key-reused");
         }
         let ended = world.ann.ended(&id).await;
         assert_eq!(ended["state"], end, "{resolution}");

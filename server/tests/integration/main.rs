@@ -28,6 +28,7 @@ mod history;
 mod hooks;
 mod input;
 mod interrupted;
+mod keyed;
 mod lifecycle;
 mod lists;
 mod managed_forms;

@@ -1,6 +1,9 @@
 //! Decisions about a request: stop it, try it again, say what became of it.
 
-use super::{Arrival, Inner, Portal, keyed::object};
+use super::{
+    Arrival, Inner, Portal,
+    keyed::{Wish, object, trim},
+};
 use crate::{
     Answered, Caller, Error, Result,
     store::{Effect, StoredRequest},
@@ -75,6 +78,18 @@ impl Portal {
         };
         self.0.decide(caller, id, arrival, (Operation::Resolve, body), must(TeamAct::Resolve), effect).await
     }
+}
+
+/// What a decision means, in one spelling: not to force it, and to say nothing of why, go without saying.
+fn spelled(body: &Object) -> Object {
+    let mut spelled = body.clone();
+    trim(&mut spelled, &["reason"]);
+    spelled.retain(|member, value| match member.as_str() {
+        "force" => *value != Value::Bool(false),
+        "reason" => value.as_str() != Some(""),
+        _ => true,
+    });
+    spelled
 }
 
 /// Refuses who may not do this in the request's team.
@@ -152,7 +167,8 @@ impl Inner {
         };
         let view = &request.view;
         let effect = effect(view.id, &body);
-        let wish = (operation, view.id.to_string(), body);
+        let meant = spelled(&body);
+        let wish = Wish::new(operation, view.id.to_string(), body).meaning(meant);
         self.keyed(caller, view.team.as_str(), &arrival, wish, || may(caller, &request), effect).await
     }
 }

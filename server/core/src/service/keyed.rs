@@ -4,6 +4,7 @@
 use super::{Arrival, Inner};
 use crate::{
     Answer, Answered, Caller, Error, Result, guard,
+    settings::read_span,
     store::{Effect, Submission, Turn},
 };
 use domain::{
@@ -14,9 +15,50 @@ use domain::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
+use std::time::Duration;
 
-/// What is to be done, to what, and the body that says how.
-pub(super) type Wish = (Operation, String, Object);
+/// What is to be done, to what, and how.
+pub(super) struct Wish {
+    operation: Operation,
+    target: String,
+    /// The body as it was sent.
+    sent: Object,
+    /// The same in one spelling, in which a default that is left out is the same as one that is sent.
+    meant: Object,
+}
+
+impl Wish {
+    /// One whose body can be spelled in one way only.
+    pub(super) fn new(operation: Operation, target: String, sent: Object) -> Self {
+        Self { operation, target, meant: sent.clone(), sent }
+    }
+
+    /// The same, whose body means this.
+    pub(super) fn meaning(self, meant: Object) -> Self {
+        Self { meant, ..self }
+    }
+}
+
+/// Takes the blanks around texts away, which are not kept either.
+pub(super) fn trim(body: &mut Object, members: &[&str]) {
+    for member in members {
+        if let Some(Value::String(text)) = body.get_mut(*member) {
+            *text = text.trim().to_owned();
+        }
+    }
+}
+
+/// Gives a span the spelling that all of its length have; where none was sent, the usual one is meant.
+pub(super) fn spell_span(body: &mut Object, member: &str, usual: Duration) {
+    let span = match body.get(member) {
+        None => Some(usual),
+        Some(sent) => sent.as_str().and_then(read_span),
+    };
+    // What is none is refused, or is no repeat of what was taken in.
+    if let Some(span) = span {
+        body.insert(member.to_owned(), format!("{}ms", span.as_millis()).into());
+    }
+}
 
 /// A body that may be absent, with these members only; a null is an absent member.
 pub(super) fn object(body: &[u8], known: &[&str]) -> Result<Object> {
@@ -74,13 +116,14 @@ impl Inner {
         caller: &Caller,
         team: &str,
         arrival: &Arrival,
-        (operation, target, body): Wish,
+        wish: Wish,
         may: impl Fn() -> Result<()>,
         effect: Result<Effect>,
     ) -> Result<Answered> {
+        let Wish { operation, target, sent, meant } = wish;
         let arrived = self.arrived(caller, team, arrival.key()?, operation, self.clock.now());
-        let hashed = serde_json::json!({ "operation": operation.as_str(), "target": target, "body": body });
-        let command = Command::on(operation, target, body);
+        let hashed = serde_json::json!({ "operation": operation.as_str(), "target": target, "body": sent });
+        let command = Command::on(operation, target, meant);
         let effect = match effect {
             Ok(effect) => effect,
             Err(error) => {

@@ -3,7 +3,7 @@
 
 use super::{
     Arrival, Inner, Portal,
-    keyed::{Wish, label, object, shown_once},
+    keyed::{Wish, label, object, shown_once, trim},
     keys::RESEAL_AT_ONCE,
     read::{page_size, place},
 };
@@ -141,6 +141,13 @@ fn events(value: &Value) -> Result<Vec<NotificationEvent>> {
     if events.is_empty() { Err(wrong()) } else { Ok(events) }
 }
 
+/// What is said of one, in one spelling.
+fn spelled(body: &Object) -> Object {
+    let mut spelled = body.clone();
+    trim(&mut spelled, &["label", "url"]);
+    spelled
+}
+
 /// The first answer to what makes a secret, which alone holds it.
 fn with_secret(answered: Answered, secret: &SharedSecret) -> Result<Answered> {
     let secret = Some(secret.reveal().to_owned());
@@ -222,7 +229,8 @@ impl Portal {
             let secrets = portal.seal_notification(id, &[&secret])?;
             Ok(NotificationEffect::Create { view: Box::new(view), secrets, answer })
         });
-        let wish = (Operation::NotificationCreate, told.team.clone(), body);
+        let meant = spelled(&body);
+        let wish = Wish::new(Operation::NotificationCreate, told.team.clone(), body).meaning(meant);
         let answered = portal.change_told(caller, &told, &arrival, wish, effect).await?;
         with_secret(answered, &secret)
     }
@@ -263,7 +271,9 @@ impl Portal {
             })
         };
         let effect = change();
-        let wish = (Operation::NotificationChange, format!("{}/{id}", told.team), body);
+        let meant = spelled(&body);
+        let wish =
+            Wish::new(Operation::NotificationChange, format!("{}/{id}", told.team), body).meaning(meant);
         portal.change_told(caller, &told, &arrival, wish, effect).await
     }
 
@@ -292,7 +302,7 @@ impl Portal {
             let after = portal.seal_notification(id, &both)?;
             Ok(NotificationEffect::Rotate { id, before, after, old_until })
         });
-        let wish = (Operation::NotificationRotate, format!("{}/{id}", told.team), body);
+        let wish = Wish::new(Operation::NotificationRotate, format!("{}/{id}", told.team), body);
         let answered = portal.change_told(caller, &told, &arrival, wish, effect).await?;
         with_secret(answered, &secret)
     }
@@ -309,7 +319,7 @@ impl Portal {
         let found = self.0.told(caller, team).await;
         let told = self.0.seen(found, (caller, team), &arrival, Operation::NotificationRemove).await?;
         let id = known(id)?;
-        let wish = (Operation::NotificationRemove, format!("{}/{id}", told.team), Object::new());
+        let wish = Wish::new(Operation::NotificationRemove, format!("{}/{id}", told.team), Object::new());
         self.0.change_told(caller, &told, &arrival, wish, Ok(NotificationEffect::Remove(id))).await
     }
 
@@ -333,7 +343,7 @@ impl Portal {
         data.insert("sent_by".into(), caller.name.clone().into());
         let delivery = NotificationDeliveryId(portal.ids.uuid(portal.clock.now()));
         let effect = Ok(NotificationEffect::Ping { id, delivery, data });
-        let wish = (Operation::NotificationPing, format!("{}/{id}", told.team), body);
+        let wish = Wish::new(Operation::NotificationPing, format!("{}/{id}", told.team), body);
         portal.change_told(caller, &told, &arrival, wish, effect).await
     }
 
@@ -353,7 +363,7 @@ impl Portal {
         let id = known(id)?;
         let delivery: NotificationDeliveryId = delivery.parse().map_err(|_| Error::not_found())?;
         let effect = Ok(NotificationEffect::Resend { id, delivery });
-        let wish = (Operation::NotificationResend, format!("{}/{id}/{delivery}", told.team), body);
+        let wish = Wish::new(Operation::NotificationResend, format!("{}/{id}/{delivery}", told.team), body);
         self.0.change_told(caller, &told, &arrival, wish, effect).await
     }
 }

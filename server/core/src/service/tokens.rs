@@ -2,7 +2,7 @@
 
 use super::{
     Arrival, Inner, Portal,
-    keyed::{label, object, shown_once},
+    keyed::{Wish, label, object, shown_once, spell_span, trim},
 };
 use crate::{
     Answer, AnswerKind, Answered, Caller, Error, Result, secret,
@@ -55,7 +55,10 @@ impl Portal {
             let answer = Answer::showing(AnswerKind::Created, Some("/api/v1/tokens".to_owned()), &noted)?;
             Ok(Effect::TokenCreate { token: view, digest, answer })
         });
-        let wish = (Operation::TokenCreate, "tokens".into(), body);
+        let mut meant = body.clone();
+        trim(&mut meant, &["label"]);
+        spell_span(&mut meant, "expires", DEFAULT_LIFE);
+        let wish = Wish::new(Operation::TokenCreate, "tokens".into(), body).meaning(meant);
         let answered = self.0.keyed(caller, NO_TEAM, &arrival, wish, || Ok(()), effect).await?;
         shown_once(answered, |view| TokenView { token: Some(token), note: None, ..view })
     }
@@ -64,7 +67,7 @@ impl Portal {
     pub async fn revoke_token(&self, caller: &Caller, id: &str, arrival: Arrival) -> Result<Answered> {
         arrival.key()?;
         let id: TokenId = id.parse().map_err(|_| Error::not_found())?;
-        let wish = (Operation::TokenRevoke, id.to_string(), Object::new());
+        let wish = Wish::new(Operation::TokenRevoke, id.to_string(), Object::new());
         self.0.keyed(caller, NO_TEAM, &arrival, wish, || Ok(()), Ok(Effect::TokenRevoke(id))).await
     }
 

@@ -28,8 +28,78 @@ fn meaning(status: &str) -> &'static str {
     }
 }
 
-/// The document with a description of every response, and the refusals that any call of its kind may meet.
+/// Headers of answers: what each says, and the schema of its value.
+fn headers() -> Value {
+    let text = || json!({ "type": "string" });
+    json!({
+        "Location": { "description": "Where the request, or what was made, is shown", "schema": text() },
+        "Idempotency-Replayed": {
+            "description": "Says that this is the first answer to the key, given again",
+            "schema": { "type": "string", "enum": ["true"] },
+        },
+        "Keyturn-Request-State": { "description": "Of a repeat: where its request stands now", "schema": text() },
+        "Keyturn-Outcome": {
+            "description": "Says that what was asked for was there, or over, already",
+            "schema": { "type": "string", "enum": ["existing"] },
+        },
+        "Idempotency-Key-Expires": {
+            "description": "Until when at least a repeat gets this answer; it counts from the end of the request",
+            "schema": { "type": "string", "format": "date-time" },
+        },
+        "Retry-After": {
+            "description": "After how many seconds the same may be sent again, where that may help",
+            "schema": { "type": "integer", "minimum": 1 },
+        },
+    })
+}
+
+/// The headers that an answer with this status may have.
+fn headers_of(status: &str, guarded: bool) -> &'static [&'static str] {
+    const KEYED: &[&str] = &[
+        "Idempotency-Replayed",
+        "Idempotency-Key-Expires",
+        "Keyturn-Request-State",
+        "Keyturn-Outcome",
+        "Location",
+    ];
+    match status {
+        "409" | "429" | "503" => &["Retry-After"],
+        // Where there is nothing to show, there is no place for it either, and no request.
+        "204" if guarded => &KEYED[..2],
+        _ if guarded && status.starts_with('2') => KEYED,
+        _ => &[],
+    }
+}
+
+/// Whether an operation's answers are kept under a key, which is a header's or an event's.
+fn is_guarded(path: &str, operation: &Value) -> bool {
+    let parameters = operation.get("parameters").and_then(Value::as_array);
+    path == "/api/v1/hooks/{id}"
+        || parameters
+            .into_iter()
+            .flatten()
+            .any(|one| one["in"] == "header" && one["name"] == "Idempotency-Key")
+}
+
+fn with_headers(responses: &mut Map<String, Value>, guarded: bool) {
+    for (status, response) in responses {
+        let names = headers_of(status, guarded);
+        let Some(response) = response.as_object_mut().filter(|_| !names.is_empty()) else { continue };
+        let declared = response.entry("headers").or_insert_with(|| json!({}));
+        for name in names {
+            if let Some(declared) = declared.as_object_mut() {
+                declared.insert((*name).into(), json!({ "$ref": format!("#/components/headers/{name}") }));
+            }
+        }
+    }
+}
+
+/// The document with a description of every response, the headers of answers, and the refusals that any call of its kind may
+/// meet.
 pub(super) fn complete(document: &mut Value) {
+    if let Some(components) = document.get_mut("components").and_then(Value::as_object_mut) {
+        components.insert("headers".into(), headers());
+    }
     let paths = document.get_mut("paths").and_then(Value::as_object_mut);
     for (path, item) in paths.into_iter().flatten() {
         for (method, operation) in item.as_object_mut().into_iter().flatten() {
@@ -40,8 +110,10 @@ pub(super) fn complete(document: &mut Value) {
             if method != "get" && path.starts_with("/api/") {
                 common.extend(["408", "413", "415", "503"]);
             }
+            let guarded = is_guarded(path, operation);
             if let Some(responses) = operation.get_mut("responses").and_then(Value::as_object_mut) {
                 describe(responses, &common);
+                with_headers(responses, guarded);
             }
         }
     }
@@ -146,6 +218,91 @@ mod tests {
             }
         }
         assert!(document["paths"]["/api/v1/callbacks/{id}"]["post"]["responses"].get("410").is_some());
+    }
+
+    #[test]
+    fn answers_declare_the_headers_that_they_may_have() {
+        let document = document();
+        let declares = |operation: &Value, status: &str, name: &str| {
+            let place = format!("/responses/{status}/headers/{name}/$ref");
+            operation.pointer(&place).is_some_and(|to| to == &format!("#/components/headers/{name}"))
+        };
+        let mut guarded = 0;
+        for (name, path, operation) in operations(&document) {
+            let responses = operation["responses"].as_object().unwrap();
+            for status in responses.keys().filter(|status| ["409", "429", "503"].contains(&status.as_str())) {
+                assert!(declares(operation, status, "Retry-After"), "{name} {status}");
+            }
+            let keyed = operation["parameters"].to_string().contains("\"Idempotency-Key\"");
+            let event = path == "/api/v1/hooks/{id}";
+            guarded += usize::from(keyed || event);
+            for status in responses.keys().filter(|status| status.starts_with('2')) {
+                for header in ["Idempotency-Replayed", "Idempotency-Key-Expires"] {
+                    assert_eq!(
+                        declares(operation, status, header),
+                        keyed || event,
+                        "{name} {status} {header}"
+                    );
+                }
+                for header in ["Location", "Keyturn-Request-State", "Keyturn-Outcome"] {
+                    let shows = (keyed || event) && status != "204";
+                    assert_eq!(declares(operation, status, header), shows, "{name} {status} {header}");
+                }
+            }
+        }
+        assert!(guarded > 20, "{guarded}");
+        let change = &document["paths"]["/api/v1/teams/{team}/resources/{type}/{name}"]["patch"];
+        assert!(change["responses"]["202"]["headers"].get("ETag").is_some());
+    }
+
+    #[test]
+    fn every_answer_has_a_media_type_that_is_sent_and_a_dry_run_shares_its() {
+        let document = document();
+        let known = [
+            "application/json",
+            "application/problem+json",
+            "text/event-stream",
+            "text/csv",
+            "text/plain",
+            "application/x-ndjson",
+        ];
+        for (name, _, operation) in operations(&document) {
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                for kind in response["content"].as_object().into_iter().flat_map(|content| content.keys()) {
+                    assert!(known.contains(&kind.as_str()), "{name} {status} {kind}");
+                }
+            }
+        }
+        for place in [
+            "/paths/~1api~1v1~1teams~1{team}~1requests/post",
+            "/paths/~1api~1v1~1teams~1{team}~1resources~1{type}~1{name}/delete",
+        ] {
+            let content = &document.pointer(place).unwrap()["responses"]["200"]["content"];
+            let schema = &content["application/json"]["schema"]["$ref"];
+            let either = document.pointer(schema.as_str().unwrap().trim_start_matches('#')).unwrap();
+            let one_of: Vec<&Value> =
+                either["oneOf"].as_array().unwrap().iter().map(|one| &one["$ref"]).collect();
+            assert_eq!(
+                one_of,
+                ["#/components/schemas/RequestView", "#/components/schemas/PlanView"],
+                "{place}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_hook_needs_is_what_the_api_demands() {
+        let document = document();
+        let schemas = &document["components"]["schemas"];
+        let required = serde_json::json!(["title", "offering", "signature", "name"]);
+        assert_eq!(schemas["HookDefinition"]["required"], required);
+        // A patch needs nothing, and may say of a hook whatever its making may.
+        assert!(schemas["HookPatch"].get("required").is_none());
+        let members = |name: &str| {
+            let all = schemas[name]["properties"].as_object().unwrap().keys().cloned();
+            all.collect::<std::collections::BTreeSet<String>>()
+        };
+        assert_eq!(members("HookPatch"), members("HookDefinition"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a hook is, as it is sent, checked before it is kept.
 
-use super::super::{Inner, create::Sent};
+use super::super::{Inner, create::Sent, keyed::trim};
 use crate::{
     catalog::Offering,
     mapping::{self, Event, Meant},
@@ -37,6 +37,55 @@ pub(super) const IDENTITY_LABEL: &str = "idempotency.key";
 
 /// The identity of a sample that is only tried.
 const SAMPLE_ID: &str = "sample-event";
+
+/// What is said of a new hook in one spelling, in which what is left out and what is meant by that are the same.
+pub(super) fn with_defaults(told: &Object) -> Object {
+    let mut told = spelled(told);
+    told.retain(|_, value| !value.is_null());
+    let signing = told.get("signature").and_then(Value::as_str).and_then(|word| word.parse::<Signing>().ok());
+    if let Some(signing) = signing {
+        told.entry("identity").or_insert_with(|| signing.usual_identity().into());
+    }
+    for member in ["parameters", "labels"] {
+        told.entry(member).or_insert_with(|| Object::new().into());
+    }
+    told
+}
+
+/// What is to be otherwise, in one spelling: a patch of nothing within a member leaves it as it is.
+pub(super) fn spelled_patch(patch: &Object) -> Object {
+    let mut patch = spelled(patch);
+    patch.retain(|member, value| {
+        !matches!(member.as_str(), "parameters" | "labels")
+            || value.as_object().is_none_or(|inner| !inner.is_empty())
+    });
+    patch
+}
+
+fn spelled(body: &Object) -> Object {
+    let mut body = body.clone();
+    trim(&mut body, &["title"]);
+    for member in ["identity", "when", "correlation_id"] {
+        // Where nothing stands but blanks nothing is said.
+        if let Some(value) = body.get_mut(member).filter(|value| is_blank(value)) {
+            *value = Value::Null;
+        }
+    }
+    if let Some(header) = body.get("identity").and_then(Value::as_str).and_then(identity_header) {
+        body.insert("identity".into(), header.into());
+    }
+    if let Some(Value::Object(sample)) = body.get_mut("sample") {
+        let without = |value: &Value| value.as_object().is_some_and(Object::is_empty);
+        if sample.get("headers").is_some_and(without) {
+            sample.remove("headers");
+        }
+    }
+    body
+}
+
+fn is_blank(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.trim().is_empty())
+}
 
 fn fault(pointer: &str, detail: impl std::fmt::Display) -> FieldError {
     FieldError { pointer: pointer.to_owned(), detail: detail.to_string() }

@@ -3,9 +3,9 @@
 use super::{
     super::{
         Arrival, Inner, Portal,
-        keyed::{Wish, members, object, shown_once},
+        keyed::{Wish, members, object, shown_once, spell_span},
     },
-    definition::MEMBERS,
+    definition::{MEMBERS, spelled_patch, with_defaults},
     page_size, place,
 };
 use crate::{
@@ -148,7 +148,8 @@ impl Portal {
             let answer = Answer::showing(AnswerKind::Created, Some(view.managed_at()), &view)?;
             Ok(HookEffect::Create { view: Box::new(view), secret: sealed, answer })
         });
-        let wish = (Operation::HookCreate, format!("hooks of {team}"), body);
+        let meant = with_defaults(&body);
+        let wish = Wish::new(Operation::HookCreate, format!("hooks of {team}"), body).meaning(meant);
         let answered = self.0.about_hooks(caller, &team, arrival, wish, effect).await?;
         with_secret(answered, &secret)
     }
@@ -164,9 +165,10 @@ impl Portal {
     ) -> Result<Answered> {
         arrival.key()?;
         let patch = members(&body, &MEMBERS)?;
-        let found = self.0.visible_hook(caller, team, id).await;
-        let hook = self.0.seen(found, (caller, team), &arrival, Operation::HookChange).await?.view;
+        let (team, id) = self.0.hook_meant((caller, team, id), &arrival, Operation::HookChange).await?;
+        let found = self.0.living_hook(&team, id).await?;
         let changed = || {
+            let hook = found.ok_or_else(Error::not_found)?.view;
             let mut before = match serde_json::to_value(&hook.definition).map_err(Error::internal)? {
                 Value::Object(before) => before,
                 _ => Object::new(),
@@ -178,11 +180,12 @@ impl Portal {
             let after = self.0.hook_definition(&merge::merged(&before, &patch)).map_err(Error::fields)?;
             // What it comes to is judged before whether it is in time.
             let version = version_meant(&arrival)?.unwrap_or(hook.version);
-            Ok(HookEffect::Change { id: hook.id, definition: Box::new(after), version })
+            Ok(HookEffect::Change { id, definition: Box::new(after), version })
         };
         let effect = changed();
-        let wish = (Operation::HookChange, hook.id.to_string(), patch);
-        self.0.about_hooks(caller, &hook.team, arrival, wish, effect).await
+        let meant = spelled_patch(&patch);
+        let wish = Wish::new(Operation::HookChange, id.to_string(), patch).meaning(meant);
+        self.0.about_hooks(caller, &team, arrival, wish, effect).await
     }
 
     /// Gives a hook a new secret: `{"old_secret_ends_after": "24h"}`. Only the first answer holds it.
@@ -196,18 +199,19 @@ impl Portal {
     ) -> Result<Answered> {
         arrival.key()?;
         let body = object(&body, &["old_secret_ends_after"])?;
-        let found = self.0.visible_hook(caller, team, id).await;
-        let hook = self.0.seen(found, (caller, team), &arrival, Operation::HookRotate).await?.view;
+        let (team, id) = self.0.hook_meant((caller, team, id), &arrival, Operation::HookRotate).await?;
         let now = self.0.clock.now();
         let (secret, sealed) = self.0.new_hook_secret(now)?;
         let effect = overlap(&body).map(|overlap| HookEffect::Rotate {
-            id: hook.id,
+            id,
             secret: sealed,
             old_ends_at: now.plus(overlap),
             note: SHOWN_ONCE,
         });
-        let wish = (Operation::HookRotate, hook.id.to_string(), body);
-        let answered = self.0.about_hooks(caller, &hook.team, arrival, wish, effect).await?;
+        let mut meant = body.clone();
+        spell_span(&mut meant, "old_secret_ends_after", USUAL_OVERLAP);
+        let wish = Wish::new(Operation::HookRotate, id.to_string(), body).meaning(meant);
+        let answered = self.0.about_hooks(caller, &team, arrival, wish, effect).await?;
         with_secret(answered, &secret)
     }
 
@@ -222,10 +226,9 @@ impl Portal {
     ) -> Result<Answered> {
         arrival.key()?;
         let body = object(&body, &[])?;
-        let found = self.0.visible_hook(caller, team, id).await;
-        let hook = self.0.seen(found, (caller, team), &arrival, Operation::HookEndSecret).await?.view;
-        let wish = (Operation::HookEndSecret, hook.id.to_string(), body);
-        self.0.about_hooks(caller, &hook.team, arrival, wish, Ok(HookEffect::EndSecret(hook.id))).await
+        let (team, id) = self.0.hook_meant((caller, team, id), &arrival, Operation::HookEndSecret).await?;
+        let wish = Wish::new(Operation::HookEndSecret, id.to_string(), body);
+        self.0.about_hooks(caller, &team, arrival, wish, Ok(HookEffect::EndSecret(id))).await
     }
 
     /// Removes a hook; events that still come are told so. What its events made stays.
@@ -237,15 +240,8 @@ impl Portal {
         arrival: Arrival,
     ) -> Result<Answered> {
         arrival.key()?;
-        let found = self.0.visible_team(caller, team).await;
-        let team = self.0.seen(found, (caller, team), &arrival, Operation::HookRemove).await?;
-        let id: HookId = id.parse().map_err(|_| Error::not_found())?;
-        // One that was removed is still known here, so that a repeat gets its answer.
-        let known = self.0.store.hook(id).await?.is_some_and(|hook| hook.view.team == team);
-        if !known {
-            return Err(Error::not_found());
-        }
-        let wish = (Operation::HookRemove, id.to_string(), Object::new());
+        let (team, id) = self.0.hook_meant((caller, team, id), &arrival, Operation::HookRemove).await?;
+        let wish = Wish::new(Operation::HookRemove, id.to_string(), Object::new());
         self.0.about_hooks(caller, &team, arrival, wish, Ok(HookEffect::Remove(id))).await
     }
 
@@ -282,6 +278,19 @@ impl Portal {
 }
 
 impl Inner {
+    /// Which hook of which team is meant. Whether it is there, or still there, is for what is done to it: after the key,
+    /// whose repeat gets the first answer whatever became of the hook.
+    async fn hook_meant(
+        &self,
+        (caller, team, id): (&Caller, &str, &str),
+        arrival: &Arrival,
+        operation: Operation,
+    ) -> Result<(Name, HookId)> {
+        let found = self.visible_team(caller, team).await;
+        let team = self.seen(found, (caller, team), arrival, operation).await?;
+        Ok((team, id.parse().map_err(|_| Error::not_found())?))
+    }
+
     /// Does something to a team's hooks, under a key.
     async fn about_hooks(
         &self,

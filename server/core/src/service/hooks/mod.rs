@@ -17,6 +17,7 @@ use crate::{
 use domain::{
     hook::HookView,
     id::{HookId, PrincipalId},
+    name::Name,
     role::{PortalRole, TeamAct, TeamRole},
     submission::Channel,
 };
@@ -78,8 +79,13 @@ impl Inner {
     async fn visible_hook(&self, caller: &Caller, team: &str, id: &str) -> Result<StoredHook> {
         let team = self.visible_team(caller, team).await?;
         let id: HookId = id.parse().map_err(|_| Error::not_found())?;
+        self.living_hook(&team, id).await?.ok_or_else(Error::not_found)
+    }
+
+    /// A hook of this team, unless it was removed.
+    async fn living_hook(&self, team: &Name, id: HookId) -> Result<Option<StoredHook>> {
         let found = self.store.hook(id).await?;
-        found.filter(|hook| hook.view.team == team && hook.removed_at.is_none()).ok_or_else(Error::not_found)
+        Ok(found.filter(|hook| hook.view.team == *team && hook.removed_at.is_none()))
     }
 
     /// The same for who looks after it.

@@ -66,6 +66,26 @@ async fn what_the_database_kept_waiting_is_told_so_and_never_carried_out_later()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_another_session_is_about_to_claim_is_in_use_for_the_first_who_waits_too() {
+    let house = house_on(Ground::postgres()).await;
+    let mut held = house.ground.server().await;
+    let claim = format!(
+        "BEGIN; INSERT INTO claim (team, principal, key, fingerprint, body_hash, key_version, answer_kind, body, claimed_at)
+         VALUES ('alpha', '{}', 'held', '', '', 1, 'accepted', '', 1)",
+        house.ann.id.0,
+    );
+    sqlx::raw_sql(sqlx::AssertSqlSafe(claim)).execute(&mut held).await.unwrap();
+    let body = vm("one");
+    for _ in 0..2 {
+        let told = house.send("held", &body).await.unwrap_err();
+        assert_eq!((told.kind, told.retry_after.is_some()), (KeyInUse, true), "{told}");
+    }
+    sqlx::raw_sql("ROLLBACK").execute(&mut held).await.unwrap();
+    assert!(!house.send("held", &body).await.unwrap().replayed);
+    assert_eq!(made(&house).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn on_postgres_too_what_was_kept_waiting_is_never_carried_out_later() {
     let house = house_on(Ground::postgres()).await;
     let id = house.create("made").await;

@@ -45,6 +45,9 @@ const LOCK: Duration = Duration::from_millis(1500);
 /// they come back.
 const GROUPS_LOCK: Duration = Duration::from_millis(300);
 const ASIDE_LOCK: Duration = Duration::from_millis(50);
+/// How long one that was withdrawn is waited for to be let go of: longer than creates wait for a lock.
+const LET_GO: Duration = Duration::from_millis(600);
+const LET_GO_TRIES: u32 = 3;
 /// How many connections see to what was set aside.
 const ASIDE_CONNECTIONS: u32 = 4;
 /// How long a transaction may do nothing before PostgreSQL ends it: a server that stopped answering holds no locks.
@@ -341,12 +344,16 @@ impl Postgres {
 
     /// Whether a key is being decided about: on this server, or anywhere in a transaction that is open.
     async fn key_in_use(&self, scope: &Scope) -> StoreResult<bool> {
-        match self.keys.under_way(scope) {
-            Some(in_use) => {
-                // The transaction of one that was withdrawn may be open still, but nothing will come of it.
-                Ok(in_use)
+        let begun = Instant::now();
+        loop {
+            match self.keys.under_way(scope) {
+                Some(true) => return Ok(true),
+                None => return self.aside.key_in_use(scope).await,
+                // The transaction of one that was withdrawn may be open still, but nothing will come of it. Soon it is over,
+                // and who holds the key then is somebody else.
+                Some(false) if begun.elapsed() < LET_GO => pause(LET_GO_TRIES).await,
+                Some(false) => return Ok(false),
             }
-            None => self.aside.key_in_use(scope).await,
         }
     }
 

@@ -10,9 +10,39 @@ use crate::http::{
 };
 use axum::{extract::State, response::Response};
 use domain::{
-    hook::{HookDefinition, HookView},
+    hook::{HookView, Sample, Signing},
     problem::Problem,
+    view::Object,
 };
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// What is to be otherwise: a member replaces, `parameters` and `labels` merge, and `null` takes away.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct HookPatch {
+    /// What its owners call it.
+    title: Option<String>,
+    /// The offering that its events ask for.
+    offering: Option<String>,
+    /// The header that holds an event's identity; `null` for the usual one of its signature.
+    identity: Option<String>,
+    /// How its events are signed.
+    signature: Option<Signing>,
+    /// Which events count, as an expression.
+    when: Option<String>,
+    /// The resource's name, as a template.
+    name: Option<String>,
+    /// The offering's parameters.
+    #[schema(value_type = Option<Object>)]
+    parameters: Option<Object>,
+    /// Labels of the request, as templates.
+    #[schema(value_type = Option<Object>)]
+    labels: Option<Object>,
+    /// The request's correlation ID, as a template.
+    correlation_id: Option<String>,
+    /// An example of an event, replaced as a whole.
+    sample: Option<Sample>,
+}
 
 /// Changes a hook by a merge patch (RFC 7396), for owners of the team. `If-Match` names the version that was looked at;
 /// with it nobody's change is lost unseen.
@@ -23,7 +53,7 @@ use domain::{
         Key,
         ("If-Match" = Option<String>, Header, description = "The version that was looked at, as \"3\""),
     ),
-    request_body(content((HookDefinition = "application/merge-patch+json"), (HookDefinition = "application/json"))),
+    request_body(content((HookPatch = "application/merge-patch+json"), (HookPatch = "application/json"))),
     responses(
         (status = 200, description = "Changed, or a repeat of that", body = HookView),
         (status = 412, body = Problem, content_type = "application/problem+json"),

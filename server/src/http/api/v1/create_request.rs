@@ -69,6 +69,17 @@ pub(super) struct InQuery {
     dry_run: Option<bool>,
 }
 
+/// The request; of a dry run, what would come of it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "describes the answer, which is either of both")]
+pub(super) enum RequestOrPlan {
+    /// What was made or was there.
+    Request(Box<RequestView>),
+    /// What would be.
+    Plan(Box<PlanView>),
+}
+
 /// Asks for a new resource. The first answer is 202; a repeat with the same key gets it again, byte for byte.
 #[utoipa::path(post, path = "/teams/{team}/requests", tag = "requests", security(("token" = []), ("session" = [])),
     params(
@@ -80,7 +91,7 @@ pub(super) struct InQuery {
     responses(
         (status = 202, description = "Taken in, or a repeat of what was", body = RequestView),
         (status = 200, description = "Already there as asked (Keyturn-Outcome: existing); of a dry run, the plan",
-            content((RequestView = "application/json"), (PlanView = "application/json; dry_run=true"))),
+            body = RequestOrPlan),
         Refused,
     ))]
 pub(super) async fn create_request(

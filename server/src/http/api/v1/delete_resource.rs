@@ -1,6 +1,9 @@
 //! `DELETE /teams/{team}/resources/{type}/{name}`: removes a resource.
 
-use super::{create_request::InQuery, shown};
+use super::{
+    create_request::{InQuery, RequestOrPlan},
+    shown,
+};
 use crate::http::{
     answer::guarded,
     arrive::{MaybeBody, WithBody},
@@ -9,7 +12,7 @@ use crate::http::{
     state::AppState,
 };
 use axum::{extract::State, response::Response};
-use domain::{plan::PlanView, problem::Problem, view::RequestView};
+use domain::{problem::Problem, view::RequestView};
 use portal::service::Target;
 
 /// Removes a resource: one teardown, however often it is asked for. Changes that wait are canceled and one that is being
@@ -30,7 +33,7 @@ use portal::service::Target;
     responses(
         (status = 200,
             description = "Deleted or being deleted already (Keyturn-Outcome: existing); of a dry run, the plan",
-            content((RequestView = "application/json"), (PlanView = "application/json; dry_run=true"))),
+            body = RequestOrPlan),
         (status = 202, description = "Taken in, or a repeat of what was", body = RequestView,
             headers(("ETag" = String, description = "The version that the delete made"))),
         (status = 400, body = Problem, content_type = "application/problem+json"),

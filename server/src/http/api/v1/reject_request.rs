@@ -1,7 +1,13 @@
 //! `POST /requests/{id}/reject`: refuses to let a request be carried out that waits for that.
 
 use super::keyed::{Key, Refused};
-use crate::http::{answer::guarded, arrive::WithBody, path::PathOf, problem::Result, state::AppState};
+use crate::http::{
+    answer::guarded,
+    arrive::{MaybeBody, WithBody},
+    path::PathOf,
+    problem::Result,
+    state::AppState,
+};
 use axum::{extract::State, response::Response};
 use domain::view::RequestView;
 use serde::Serialize;
@@ -30,7 +36,7 @@ pub(super) struct Rejection {
 pub(super) async fn reject_request(
     State(state): State<AppState>,
     PathOf(id): PathOf<String>,
-    WithBody { caller, arrival, body, query }: WithBody,
+    MaybeBody(WithBody { caller, arrival, body, query }): MaybeBody,
 ) -> Result<Response> {
     query.done()?;
     guarded(&state, Box::pin(state.portal.reject(&caller, &id, arrival, body))).await
