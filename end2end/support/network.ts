@@ -40,8 +40,8 @@ export async function loseRequest(route: Route): Promise<void> {
   await route.abort("connectionfailed");
 }
 
-/** A problem of the portal, with a time to wait. */
-export function answer(status: number, slug: string, retryAfter?: number) {
+/** A problem of the portal, with a time to wait: seconds, or a date. */
+export function answer(status: number, slug: string, retryAfter?: number | string) {
   return (route: Route): Promise<void> =>
     route.fulfill({
       status,

@@ -53,6 +53,61 @@ test.describe("the form tries again", { tag: "@script" }, () => {
     });
   }
 
+  test("a time to come again that is a date is waited for", async ({ page, person: _ }) => {
+    const form = await new Form(page, true).open();
+    await form.name.fill("one");
+    // Dates have whole seconds: this is two to three seconds from now.
+    const date = () => new Date(Date.now() + 3000).toUTCString();
+    const times = await first(page, 1, (route) => answer(503, "store-unavailable", date())(route));
+    await form.button.click();
+    await form.arrives("one");
+    expect(times).toHaveLength(2);
+    expect(times[1] - times[0]).toBeGreaterThanOrEqual(1900);
+  });
+
+  test("told to come again much later, it says what the portal said and when, and Check again sends the same", async ({
+    page,
+    person,
+  }) => {
+    const form = await new Form(page, true).open();
+    await form.name.fill("one");
+    const id = await form.id();
+    const times = await first(page, 1, answer(503, "store-unavailable", 300));
+    await form.button.click();
+    await expect(form.summary.getByRole("heading")).toHaveText("The portal cannot take this in now");
+    await expect(form.summary).toContainText("The test says store-unavailable.");
+    const when = await form.summary.locator("time").getAttribute("datetime");
+    expect(Math.abs(Date.parse(when ?? "") - times[0] - 300_000)).toBeLessThan(10_000);
+    await expect(page.locator("main")).not.toContainText(/not known|no answer/i);
+    await expect(form.button).toHaveText("Check again");
+    // Nothing is in doubt, so a reload brings the form back as it was before it was sent.
+    await page.reload();
+    await form.ready();
+    await expect(form.name).toHaveValue("one");
+    await expect(form.button).toHaveText("Request");
+    await form.button.click();
+    await form.arrives("one");
+    expect(form.keys()).toEqual([id, id]);
+    expect(await person.api.requests(person.team)).toHaveLength(1);
+  });
+
+  test("a key in use for longer stays an unknown outcome", async ({ page, person }) => {
+    const form = await new Form(page, true).open();
+    await form.name.fill("one");
+    const id = await form.id();
+    await first(page, 1, answer(409, "idempotency-key-in-use", 300));
+    await form.button.click();
+    await expect(form.summary.getByRole("heading")).toHaveText("The outcome is not known yet");
+    await expect(form.summary).toContainText("The test says idempotency-key-in-use.");
+    await expect(form.summary).not.toContainText("no answer arrived");
+    await expect(form.summary.locator("time")).toBeVisible();
+    await expect(form.button).toHaveText("Check again");
+    await form.button.click();
+    await form.arrives("one");
+    expect(form.keys()).toEqual([id, id]);
+    expect(await person.api.requests(person.team)).toHaveLength(1);
+  });
+
   test("an answer that is not the portal's proves nothing and is asked for again", async ({ page, person }) => {
     const form = await new Form(page, true).open();
     await form.name.fill("one");

@@ -13,9 +13,8 @@ pub struct CorrelationId(String);
 impl CorrelationId {
     /// Checks a correlation ID; the rule is that of a label's value, and it may not be blank.
     pub fn parse(text: &str) -> Result<Self, LabelError> {
-        check_value(text)?;
-        if text.trim().is_empty() {
-            return Err(LabelError::BadValue);
+        if text.trim().is_empty() || check_value(text).is_err() {
+            return Err(LabelError::BadCorrelation);
         }
         Ok(Self(text.to_owned()))
     }
@@ -44,5 +43,7 @@ mod tests {
         assert!(CorrelationId::parse("").is_err());
         assert!(CorrelationId::parse("a\nb").is_err());
         assert!(CorrelationId::parse(&"x".repeat(257)).is_err());
+        let told = CorrelationId::parse("").unwrap_err().to_string();
+        assert!(told.contains("correlation ID") && told.contains("not blank"), "{told}");
     }
 }

@@ -1,6 +1,6 @@
 //! Labels: `key:value` pairs that a sender puts on a request.
 
-use crate::correlation::CORRELATION_LABEL;
+use crate::correlation::{CORRELATION_LABEL, CorrelationId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -37,6 +37,12 @@ pub enum LabelError {
     /// The same key with two values.
     #[error("the label is given twice with different values")]
     Contradiction,
+    /// What was sent as a correlation ID is none.
+    #[error("a correlation ID has 1 to 256 characters, is not blank and has no control characters")]
+    BadCorrelation,
+    /// One correlation ID among the labels, and another beside them.
+    #[error("differs from the label system.correlationId")]
+    OtherCorrelation,
     /// More than [`MAX_LABELS`].
     #[error("a request carries at most 64 labels")]
     TooMany,
@@ -96,6 +102,43 @@ impl Labels {
     }
 }
 
+/// Labels as somebody sends them: the correlation ID may be among them, or beside them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SentLabels {
+    labels: Labels,
+    correlation: Option<CorrelationId>,
+}
+
+impl SentLabels {
+    /// Adds one label after checking it. The one of the correlation ID becomes no label, but the correlation ID.
+    pub fn add(&mut self, key: &str, value: &str) -> Result<(), LabelError> {
+        if key != CORRELATION_LABEL {
+            return self.labels.add(key, value);
+        }
+        let id = CorrelationId::parse(value)?;
+        if self.correlation.as_ref().is_some_and(|known| *known != id) {
+            return Err(LabelError::Contradiction);
+        }
+        self.correlation = Some(id);
+        Ok(())
+    }
+
+    /// Adds the correlation ID that was sent beside the labels.
+    pub fn correlate(&mut self, id: &str) -> Result<(), LabelError> {
+        if self.correlation.as_ref().is_some_and(|known| known.as_str() != id) {
+            return Err(LabelError::OtherCorrelation);
+        }
+        self.correlation = Some(CorrelationId::parse(id)?);
+        Ok(())
+    }
+
+    /// The labels of a request, and its correlation ID if one was sent.
+    #[must_use]
+    pub fn into_parts(self) -> (Labels, Option<CorrelationId>) {
+        (self.labels, self.correlation)
+    }
+}
+
 /// Splits `key:value` at the first colon.
 pub fn split(label: &str) -> Result<(&str, &str), LabelError> {
     label.split_once(':').ok_or(LabelError::NoColon)
@@ -137,6 +180,24 @@ mod tests {
             labels.add(key, value).unwrap();
         }
         labels
+    }
+
+    #[test]
+    fn the_correlation_id_is_sent_among_the_labels_or_beside_them_and_is_one() {
+        let mut sent = SentLabels::default();
+        assert_eq!(sent.add("env", "prod"), Ok(()));
+        assert_eq!(sent.add(CORRELATION_LABEL, " "), Err(LabelError::BadCorrelation));
+        assert_eq!(sent.add(CORRELATION_LABEL, "ORD-1"), Ok(()));
+        assert_eq!(sent.add(CORRELATION_LABEL, "ORD-1"), Ok(()));
+        assert_eq!(sent.add(CORRELATION_LABEL, "ORD-2"), Err(LabelError::Contradiction));
+        assert_eq!(sent.add("system.owner", "x"), Err(LabelError::Reserved));
+        assert_eq!(sent.correlate("ORD-2"), Err(LabelError::OtherCorrelation));
+        assert_eq!(sent.correlate("ORD-1"), Ok(()));
+        assert_eq!(sent.into_parts(), (labels(&[("env", "prod")]), CorrelationId::parse("ORD-1").ok()));
+        let mut beside = SentLabels::default();
+        assert_eq!(beside.correlate(""), Err(LabelError::BadCorrelation));
+        assert_eq!(beside.correlate("ORD-1"), Ok(()));
+        assert_eq!(beside.into_parts(), (labels(&[]), CorrelationId::parse("ORD-1").ok()));
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{fmt, str::FromStr, time::Duration};
-use time::{OffsetDateTime, format_description::well_known::Rfc3339, macros::format_description};
+use time::{
+    OffsetDateTime, PrimitiveDateTime, format_description::well_known::Rfc3339, macros::format_description,
+};
 
 /// A moment in UTC, to the millisecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,6 +50,17 @@ impl Moment {
         let nanos = nanos(text)?;
         let millis = nanos.div_euclid(1_000_000) + i128::from(nanos.rem_euclid(1_000_000) != 0);
         i64::try_from(millis).map(|millis| Self(millis.min(LAST))).map_err(|_| NotATime)
+    }
+
+    /// Reads a time as HTTP's headers write it, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, 5.6.7: IMF-fixdate); nothing
+    /// where it is another text.
+    #[must_use]
+    pub fn read_http(text: &str) -> Option<Self> {
+        let shape = format_description!(
+            "[weekday repr:short], [day] [month repr:short] [year] [hour]:[minute]:[second] GMT"
+        );
+        let moment = PrimitiveDateTime::parse(text, shape).ok()?.assume_utc();
+        i64::try_from(moment.unix_timestamp_nanos() / 1_000_000).ok().map(Self)
     }
 }
 
@@ -116,5 +129,24 @@ mod tests {
         assert_eq!(serde_json::from_str::<Moment>(&text).unwrap(), moment);
         let offset: Moment = serde_json::from_str("\"2023-11-15T00:13:20.042+02:00\"").unwrap();
         assert_eq!(offset, moment);
+    }
+
+    #[test]
+    fn the_time_of_a_header_is_read_to_the_second_and_nothing_else_for_one() {
+        let read = |text| Moment::read_http(text).map(Moment::millis);
+        assert_eq!(read("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777_000));
+        assert_eq!(read("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
+        for other in [
+            "",
+            "5",
+            "Sun, 6 Nov 1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994 08:49:37",
+            "Sun, 06 Nov 1994 08:49:37 CET",
+            "Sun, 31 Feb 1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994 25:49:37 GMT",
+            "1994-11-06T08:49:37Z",
+        ] {
+            assert_eq!(read(other), None, "{other}");
+        }
     }
 }

@@ -62,8 +62,9 @@ pub fn urgency(near: Nearness) -> &'static str {
     }
 }
 
+/// What the browser's clock shows. Never asked on the server.
 #[expect(clippy::cast_possible_truncation, reason = "milliseconds since 1970 are far below 2^53")]
-fn browser_now() -> i64 {
+pub(crate) fn browser_now() -> i64 {
     js_sys::Date::now() as i64
 }
 

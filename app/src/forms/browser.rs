@@ -5,6 +5,8 @@ use super::{
     reply::{HttpAnswer, Reply},
     subject::{Call, Method},
 };
+use crate::components::moment::browser_now;
+use domain::time::Moment;
 use gloo_net::http::Request;
 use leptos::prelude::{set_timeout_with_handle, window};
 use std::time::Duration;
@@ -25,6 +27,12 @@ const STATE_MEMBER: &str = "keyturnForm";
 )]
 pub(crate) fn now() -> u64 {
     window().performance().map_or(0, |performance| performance.now() as u64)
+}
+
+/// The moment that [`now`] shows as `millis`, by the browser's clock.
+pub(crate) fn moment(millis: u64) -> Moment {
+    let ahead = i64::try_from(millis).unwrap_or(i64::MAX).saturating_sub_unsigned(now());
+    Moment::from_millis(browser_now().saturating_add(ahead))
 }
 
 /// A random number, uniform over all of `u32`.
@@ -77,6 +85,8 @@ async fn try_send(call: Call, user: &str, id: &str) -> Result<Reply, gloo_net::E
     Ok(Reply::read(HttpAnswer {
         status: response.status(),
         retry_after: header("Retry-After").as_deref(),
+        date: header("Date").as_deref(),
+        arrived: Some(Moment::from_millis(browser_now())),
         replayed: header("Idempotency-Replayed").as_deref(),
         outcome: header("Keyturn-Outcome").as_deref(),
         body: &text,

@@ -1,7 +1,7 @@
 //! What a form does next: from what happened to what is to be done, without a browser.
 //!
 //! True here: at most one try is under way; every try of one opened form carries the same ID until a person asks for
-//! a fresh one; nothing is called failed unless the portal refused it.
+//! a fresh one; nothing is called failed unless the portal refused it, and no outcome unknown that the portal told.
 
 use super::reply::Reply;
 use domain::{
@@ -128,8 +128,13 @@ pub enum Phase {
     Sending,
     /// It was sent, and nobody can tell yet whether it arrived.
     OutcomeUnknown {
-        /// What the portal said last, if it said anything.
+        /// What was answered last, if anything was.
         said: Option<String>,
+    },
+    /// The portal could not take it in, at no try, and asks to come again later than is waited by itself.
+    NotNow {
+        /// What it said last.
+        said: String,
     },
     /// The portal said no; nothing was changed by that try.
     Refused {
@@ -153,11 +158,13 @@ pub struct Machine {
     turn: u32,
     tries: u32,
     started: u64,
-    /// A try is out and unanswered.
+    /// A try is out and unanswered, or will be without anybody's doing.
     under_way: bool,
     /// A try of this ID ended without an answer that settles it.
     doubtful: bool,
     said: Option<String>,
+    /// When the last answer asked to come again, by the same clock as `now`.
+    not_before: Option<u64>,
     /// The request that this form led to.
     request: Option<String>,
     /// The question whether it is a duplicate, while its answer is under way.
@@ -182,6 +189,7 @@ impl Machine {
             under_way: false,
             doubtful,
             said: None,
+            not_before: None,
             request,
             answered: None,
         }
@@ -225,6 +233,12 @@ impl Machine {
         self.request.as_deref()
     }
 
+    /// When the last answer asked to come again, if it did; on the clock of the events.
+    #[must_use]
+    pub fn not_before(&self) -> Option<u64> {
+        self.not_before
+    }
+
     /// Whether the try under way is not the first.
     #[must_use]
     pub fn is_trying_again(&self) -> bool {
@@ -242,7 +256,7 @@ impl Machine {
         match event {
             Event::Submit { now } if self.is_ready() => {
                 // Checking again asks for the very same; anything else is a fresh decision.
-                if !matches!(self.phase, Phase::OutcomeUnknown { .. }) {
+                if !matches!(self.phase, Phase::OutcomeUnknown { .. } | Phase::NotNow { .. }) {
                     self.confirmation = None;
                 }
                 self.begin(now)
@@ -305,6 +319,7 @@ impl Machine {
         self.tries = 0;
         self.turn += 1;
         self.said = None;
+        self.not_before = None;
         self.under_way = true;
         vec![Effect::TakeValues, Effect::Keep, Effect::Send { turn: self.turn }]
     }
@@ -334,23 +349,32 @@ impl Machine {
                 self.refuse(problem);
                 vec![Effect::Keep, Effect::Focus]
             }
-            Reply::Later { detail, after } => {
+            Reply::Later { detail, after, untouched } => {
                 self.said = Some(detail);
+                self.doubtful |= !untouched;
+                self.not_before = after.map(|after| now.saturating_add(millis(after)));
                 self.again(now, random, after.unwrap_or_default())
             }
-            Reply::Lost => self.again(now, random, Duration::ZERO),
+            Reply::Lost => {
+                self.doubtful = true;
+                self.not_before = None;
+                self.again(now, random, Duration::ZERO)
+            }
         }
     }
 
     fn again(&mut self, now: u64, random: u32, at_least: Duration) -> Vec<Effect> {
-        self.doubtful = true;
         let time = at_least + BROWSER.wait(self.tries, random);
         self.tries += 1;
         let passed = Duration::from_millis(now.saturating_sub(self.started));
         if passed + time > BROWSER_RETRY_WINDOW {
-            self.phase = Phase::OutcomeUnknown { said: self.said.take() };
+            self.phase = match self.said.take() {
+                Some(said) if !self.doubtful => Phase::NotNow { said },
+                said => Phase::OutcomeUnknown { said },
+            };
             return vec![Effect::Keep, Effect::Focus];
         }
+        self.under_way = true;
         vec![Effect::Wait { turn: self.turn, time }]
     }
 
@@ -387,6 +411,10 @@ impl Machine {
             _ => {}
         }
     }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Whether a fault is one of the reason for which another one is wanted.

@@ -1,10 +1,11 @@
 //! What the form says above its fields: a refusal, a doubt, a choice.
 
 use super::{
+    browser,
     conflict::{all_the_same, conflict},
     driver::{Driver, focus_field},
     fields::input_id,
-    machine::{Phase, Question, is_about_the_reason},
+    machine::{Machine, Phase, Question, is_about_the_reason},
     outgoing::parameter_field,
     subject::Deed,
 };
@@ -23,11 +24,27 @@ pub(crate) fn note(phase: &Phase, driver: Driver, scripted: RwSignal<bool>) -> A
             <section class="note caution" aria-labelledby="unknown-title">
                 <h2 id="unknown-title">"The outcome is not known yet"</h2>
                 <p>
-                    "The form was sent, but no answer arrived here. The request may have been taken in or not. "
+                    {if said.is_some() {
+                        "The form was sent, but what came back does not tell whether the request was taken in. "
+                    } else {
+                        "The form was sent, but no answer arrived here. The request may have been taken in or not. "
+                    }}
                     "“Check again” sends it with the same request ID: if it was taken in, you get its first result, "
                     "otherwise it is taken in now. It is never carried out twice."
                 </p>
-                {said.clone().map(|said| view! { <p>"The portal said last: " {said}</p> })}
+                {said.clone().map(|said| view! { <p>"The last answer: " {said}</p> {when_again(driver)} })}
+            </section>
+        }
+        .into_any(),
+        Phase::NotNow { said } => view! {
+            <section class="note caution" aria-labelledby="not-now-title">
+                <h2 id="not-now-title">"The portal cannot take this in now"</h2>
+                <p>"It answered, and nothing was requested by this form so far. It said: " {said.clone()}</p>
+                {when_again(driver)}
+                <p>
+                    "The form stays as it is. “Check again” sends it with the same request ID, so it is never carried "
+                    "out twice."
+                </p>
             </section>
         }
         .into_any(),
@@ -36,6 +53,12 @@ pub(crate) fn note(phase: &Phase, driver: Driver, scripted: RwSignal<bool>) -> A
         Phase::Asked(Question::Duplicate(problem)) => duplicate(problem, driver, scripted),
         Phase::Asked(Question::Conflict(problem)) => conflict(problem, driver, scripted),
     }
+}
+
+/// When the portal asked to come again, if it did.
+fn when_again(driver: Driver) -> Option<AnyView> {
+    let at = driver.machine.with_untracked(Machine::not_before).map(browser::moment)?;
+    Some(view! { <p>"Check again after " <strong><When at/></strong> "."</p> }.into_any())
 }
 
 fn sent_before(driver: Driver) -> AnyView {

@@ -1,9 +1,8 @@
 //! From what is typed to what is sent: the same for the form with script and for the plain post.
 
 use domain::{
-    correlation::CorrelationId,
     form,
-    label::{self, Labels},
+    label::{self, SentLabels},
     name::Name,
     problem::FieldError,
     view::{Object, OfferingView},
@@ -42,31 +41,27 @@ pub fn body(offering: &OfferingView, values: &Values) -> Result<Object, Vec<Fiel
     body.insert("offering".to_owned(), json!(offering.id));
     body.insert("name".to_owned(), json!(given("name")));
     body.insert("parameters".to_owned(), Value::Object(parameters(offering, values)));
-    match labels(given("labels")) {
-        Ok(labels) if labels.is_empty() => {}
-        Ok(labels) => {
-            body.insert("labels".to_owned(), json!(labels));
+    let mut sent = SentLabels::default();
+    for line in given("labels").lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let added = label::split(line).and_then(|(key, value)| sent.add(key.trim(), value.trim()));
+        if let Err(rule) = added {
+            misfit("/labels", format!("{line}: {rule}"));
         }
-        Err(detail) => misfit("/labels", detail),
     }
     let correlation = given("correlation_id").trim();
-    if !correlation.is_empty() {
-        if let Err(rule) = CorrelationId::parse(correlation) {
-            misfit("/correlation_id", rule.to_string());
-        }
-        body.insert("correlation_id".to_owned(), json!(correlation));
+    if !correlation.is_empty()
+        && let Err(rule) = sent.correlate(correlation)
+    {
+        misfit("/correlation_id", rule.to_string());
+    }
+    let (labels, correlation) = sent.into_parts();
+    if !labels.is_empty() {
+        body.insert("labels".to_owned(), json!(labels));
+    }
+    if let Some(correlation) = correlation {
+        body.insert("correlation_id".to_owned(), json!(correlation.as_str()));
     }
     if wrong.is_empty() { Ok(body) } else { Err(wrong) }
-}
-
-fn labels(typed: &str) -> Result<Labels, String> {
-    let mut labels = Labels::default();
-    for line in typed.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        label::split(line)
-            .and_then(|(key, value)| labels.add(key.trim(), value.trim()))
-            .map_err(|rule| format!("{line}: {rule}"))?;
-    }
-    Ok(labels)
 }
 
 /// The field that a problem's pointer is about, if it is one of the form's.
@@ -126,6 +121,29 @@ mod tests {
     fn labels_are_read_a_line_each() {
         let values = typed(&[("name", "one"), ("labels", "env:prod\r\nurl: http://x \n")]);
         assert_eq!(body(&offering(), &values).unwrap()["labels"], json!({"env": "prod", "url": "http://x"}));
+    }
+
+    #[test]
+    fn a_correlation_id_among_the_labels_is_one_and_may_not_differ_from_the_field_for_it() {
+        let labels = "env:prod\nsystem.correlationId: Q-1";
+        for beside in ["", "Q-1"] {
+            let values = typed(&[("name", "one"), ("labels", labels), ("correlation_id", beside)]);
+            let sent = body(&offering(), &values).unwrap();
+            assert_eq!((&sent["labels"], &sent["correlation_id"]), (&json!({"env": "prod"}), &json!("Q-1")));
+        }
+        let values = typed(&[("name", "one"), ("labels", labels), ("correlation_id", "Q-2")]);
+        let wrong = body(&offering(), &values).unwrap_err();
+        let told: Vec<_> =
+            wrong.iter().map(|error| (error.pointer.as_str(), error.detail.as_str())).collect();
+        assert_eq!(told, [("/correlation_id", "differs from the label system.correlationId")]);
+    }
+
+    #[test]
+    fn every_label_that_does_not_fit_is_named() {
+        let values = typed(&[("name", "one"), ("labels", "no colon\nenv:prod\nsystem.owner:me")]);
+        let wrong = body(&offering(), &values).unwrap_err();
+        let told: Vec<_> = wrong.iter().map(|error| error.detail.split(": ").next().unwrap()).collect();
+        assert_eq!(told, ["no colon", "system.owner:me"]);
     }
 
     #[test]

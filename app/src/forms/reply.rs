@@ -1,6 +1,10 @@
 //! What came back from one try to submit.
 
-use domain::problem::{Problem, ProblemKind};
+use domain::{
+    backoff::retry_after,
+    problem::{Problem, ProblemKind},
+    time::Moment,
+};
 use serde::Deserialize;
 use std::time::Duration;
 
@@ -24,6 +28,8 @@ pub enum Reply {
         detail: String,
         /// The time it asked to wait.
         after: Option<Duration>,
+        /// Whether it is known that nothing was taken in by this try.
+        untouched: bool,
     },
     /// No answer, or one that is not the portal's: nobody can tell whether the submission arrived.
     Lost,
@@ -36,6 +42,10 @@ pub struct HttpAnswer<'a> {
     pub status: u16,
     /// `Retry-After`.
     pub retry_after: Option<&'a str>,
+    /// `Date`: when it was answered, by the clock of who answered.
+    pub date: Option<&'a str>,
+    /// When it arrived, by the clock here.
+    pub arrived: Option<Moment>,
     /// `Idempotency-Replayed`.
     pub replayed: Option<&'a str>,
     /// `Keyturn-Outcome`.
@@ -53,7 +63,9 @@ impl Reply {
     /// Reads an answer. A success that names no request is not the portal's (a proxy's login page, say).
     #[must_use]
     pub fn read(answer: HttpAnswer<'_>) -> Self {
-        let after = answer.retry_after.and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
+        // A time to come again is one of the other side's clock, so it is that clock it is counted by where it is told.
+        let now = answer.date.and_then(Moment::read_http).or(answer.arrived);
+        let after = answer.retry_after.and_then(|text| retry_after(text, now));
         if (200..300).contains(&answer.status) {
             return serde_json::from_str::<Made>(answer.body).map_or(Self::Lost, |made| Self::Taken {
                 request: made.id,
@@ -64,9 +76,11 @@ impl Reply {
         let Ok(problem) = serde_json::from_str::<Problem>(answer.body) else {
             return Self::unreadable(answer.status, after);
         };
-        let in_use = problem.slug() == ProblemKind::KeyInUse.slug();
+        let kind = ProblemKind::from_slug(problem.slug());
+        let in_use = kind == Some(ProblemKind::KeyInUse);
         if in_use || matches!(answer.status, 408 | 429) || answer.status >= 500 {
-            return Self::Later { detail: problem.detail, after };
+            let untouched = kind.is_some_and(leaves_nothing);
+            return Self::Later { detail: problem.detail, after, untouched };
         }
         Self::Refused(problem)
     }
@@ -74,12 +88,28 @@ impl Reply {
     fn unreadable(status: u16, after: Option<Duration>) -> Self {
         match status {
             401 => Self::Refused(plain(ProblemKind::NotAuthenticated, status)),
-            408 | 425 | 429 | 500.. => Self::Later { detail: format!("The answer was {status}."), after },
+            408 | 425 | 429 | 500.. => {
+                Self::Later { detail: format!("The answer was {status}."), after, untouched: false }
+            }
             413 => Self::Refused(plain(ProblemKind::BodyTooLarge, status)),
             400..500 => Self::Refused(plain(ProblemKind::Internal, status)),
             _ => Self::Lost,
         }
     }
+}
+
+/// Whether the portal says by this that it took nothing in and will not. While a key is in use it cannot say so, nor where
+/// it met a fault of its own, nor can anybody who stands in between.
+fn leaves_nothing(kind: ProblemKind) -> bool {
+    matches!(
+        kind,
+        ProblemKind::TooManyAttempts
+            | ProblemKind::RequestTimeout
+            | ProblemKind::Busy
+            | ProblemKind::Contended
+            | ProblemKind::StoreUnavailable
+            | ProblemKind::ServerBehind
+    )
 }
 
 fn plain(kind: ProblemKind, status: u16) -> Problem {
@@ -141,6 +171,49 @@ mod tests {
             assert_eq!(after, Some(Duration::from_secs(7)));
         }
         assert!(matches!(read(502, "<html>Bad gateway</html>"), Reply::Later { after: None, .. }));
+    }
+
+    #[test]
+    fn only_the_portal_itself_can_say_that_nothing_was_taken_in() {
+        for (kind, status, known) in [
+            (ProblemKind::Busy, 503, true),
+            (ProblemKind::Contended, 503, true),
+            (ProblemKind::StoreUnavailable, 503, true),
+            (ProblemKind::ServerBehind, 503, true),
+            (ProblemKind::TooManyAttempts, 429, true),
+            (ProblemKind::RequestTimeout, 408, true),
+            (ProblemKind::KeyInUse, 409, false),
+            (ProblemKind::Internal, 500, false),
+        ] {
+            let Reply::Later { untouched, .. } = read(status, &problem(kind, status)) else {
+                panic!("{kind:?}")
+            };
+            assert_eq!(untouched, known, "{kind:?}");
+        }
+        for status in [429, 500, 502, 503] {
+            let Reply::Later { untouched, .. } = read(status, "<html>") else { panic!("{status}") };
+            assert!(!untouched, "{status}");
+        }
+    }
+
+    #[test]
+    fn the_time_to_come_again_may_be_a_date_by_the_clock_of_who_answered() {
+        let arrived = Moment::read_http("Sun, 06 Nov 1994 09:00:00 GMT");
+        let at = |date| HttpAnswer {
+            status: 503,
+            retry_after: Some("Sun, 06 Nov 1994 09:00:20 GMT"),
+            date,
+            arrived,
+            body: "",
+            ..HttpAnswer::default()
+        };
+        let after = |date| match Reply::read(at(date)) {
+            Reply::Later { after, .. } => after.map(|after| after.as_secs()),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(after(None), Some(20));
+        assert_eq!(after(Some("Sun, 06 Nov 1994 09:00:13 GMT")), Some(7));
+        assert_eq!(after(Some("no date")), Some(20));
     }
 
     #[test]

@@ -173,7 +173,7 @@ fn misfits(phase: &Phase, driver: Driver) -> Misfits {
             let field_named = field.clone();
             let message: &mut String = misfits.entry(field).or_default();
             if !message.is_empty() {
-                message.push(' ');
+                message.push_str("; ");
             }
             message.push_str(&said(&field_named, error, driver));
         }
@@ -212,7 +212,7 @@ fn button(phase: &Phase, label: &str) -> String {
     match phase {
         Phase::Sending => "Sending…".to_owned(),
         Phase::Leaving => "Opening…".to_owned(),
-        Phase::OutcomeUnknown { .. } => "Check again".to_owned(),
+        Phase::OutcomeUnknown { .. } | Phase::NotNow { .. } => "Check again".to_owned(),
         _ => label.to_owned(),
     }
 }
@@ -220,11 +220,12 @@ fn button(phase: &Phase, label: &str) -> String {
 fn status(machine: &Machine) -> &'static str {
     match machine.phase() {
         Phase::Sending if machine.is_trying_again() => {
-            "No answer yet. Trying again with the same request ID; nothing is made twice."
+            "No result yet. Trying again with the same request ID; nothing is made twice."
         }
         Phase::Sending => "Sending the request.",
         Phase::Leaving => "Answered. Opening the page.",
         Phase::OutcomeUnknown { .. } => "The outcome is not known yet.",
+        Phase::NotNow { .. } => "The portal cannot take this in now. Nothing was requested.",
         Phase::Refused { .. } => "Not accepted. The reasons are listed above the form.",
         Phase::Asked(_) => "A choice is needed. It stands above the form.",
         Phase::Ready => "",

@@ -18,6 +18,7 @@ use domain::hook::HookTrial;
 use leptos::prelude::{provide_context, use_context};
 use leptos_axum::{LeptosRoutes, ResponseOptions, generate_route_list};
 use portal::Caller;
+use tower_sessions::Session;
 
 /// What a page's context holds. The server puts it into the request, and from there it goes into the page.
 #[derive(Clone, Default)]
@@ -64,7 +65,7 @@ async fn greeted(state: &AppState, request: Request) -> Result<Request> {
     if let Some(session) = session.filter(|_| parts.method == Method::GET && !path.starts_with("/rpc/")) {
         let context = Context {
             form: sessions::take(state, &session, &path).await?,
-            entry: sessions::take(state, &session, &path).await?,
+            entry: entry(state, &session, &path).await?,
             flash: sessions::take(state, &session, &path).await?,
             trial: None,
         };
@@ -72,6 +73,15 @@ async fn greeted(state: &AppState, request: Request) -> Result<Request> {
     }
     parts.extensions.insert(Visitor(visitor));
     Ok(Request::from_parts(parts, body))
+}
+
+/// What waits for the login page. A form that waits there is not lost by loading the page again: it stays until somebody
+/// logs in, or until the session of nobody ends in which it is kept.
+async fn entry(state: &AppState, session: &Session, path: &str) -> Result<Option<EntryState>> {
+    match sessions::look::<EntryState>(state, session, path).await? {
+        Some(entry) if entry.sealed.is_some() => Ok(Some(entry)),
+        _ => sessions::take(state, session, path).await,
+    }
 }
 
 /// Puts into a page's context what stands in its request.

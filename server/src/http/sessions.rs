@@ -5,6 +5,7 @@ use super::{
     problem::{Refusal, Result},
     state::AppState,
 };
+use app::context::EntryState;
 use axum::http::request::Parts;
 use domain::{id::PrincipalId, problem::ProblemKind};
 use portal::{Caller, Portal, store::StoreError};
@@ -69,6 +70,8 @@ pub(crate) async fn caller(
 /// Makes the session this caller's, under a fresh ID, so that an ID planted before the login is worth nothing.
 pub(crate) async fn log_in(state: &AppState, session: &Session, caller: &Caller) -> Result<()> {
     session.cycle_id().await.map_err(unavailable)?;
+    // What waited for the login has been told.
+    session.remove::<String>(EntryState::NAME).await.map_err(unavailable)?;
     session.insert(PRINCIPAL, caller.id).await.map_err(unavailable)?;
     session.insert(SEEN, state.portal.now().millis()).await.map_err(unavailable)
 }
@@ -94,7 +97,7 @@ pub(crate) trait ForNextPage: Serialize + DeserializeOwned {
 impl ForNextPage for app::context::FormState {
     const NAME: &'static str = "form";
 }
-impl ForNextPage for app::context::EntryState {
+impl ForNextPage for EntryState {
     const NAME: &'static str = "entry";
 }
 impl ForNextPage for app::context::Flash {
@@ -114,6 +117,23 @@ pub(crate) async fn keep<T: ForNextPage>(
     session.insert(T::NAME, sealed).await.map_err(unavailable)
 }
 
+/// What waits for the page at `path`. It goes on waiting: until it is taken, until something else is kept, or with the
+/// session.
+pub(crate) async fn look<T: ForNextPage>(
+    state: &AppState,
+    session: &Session,
+    path: &str,
+) -> Result<Option<T>> {
+    let sealed = session.get::<String>(T::NAME).await.map_err(unavailable)?;
+    let waiting = sealed.and_then(|sealed| opened::<T>(state, &sealed));
+    Ok(waiting.filter(|waiting| waiting.path == path).map(|waiting| waiting.value))
+}
+
+fn opened<T: ForNextPage>(state: &AppState, sealed: &str) -> Option<Waiting<T>> {
+    let plain = state.portal.unseal(T::NAME, &super::hex::decode(sealed)?)?;
+    serde_json::from_slice(&plain).ok()
+}
+
 /// Takes what waits for the page at `path`, once.
 pub(crate) async fn take<T: ForNextPage>(
     state: &AppState,
@@ -123,9 +143,7 @@ pub(crate) async fn take<T: ForNextPage>(
     let Some(sealed) = session.get::<String>(T::NAME).await.map_err(unavailable)? else {
         return Ok(None);
     };
-    let waiting = super::hex::decode(&sealed)
-        .and_then(|sealed| state.portal.unseal(T::NAME, &sealed))
-        .and_then(|plain| serde_json::from_slice::<Waiting<T>>(&plain).ok());
+    let waiting = opened::<T>(state, &sealed);
     if waiting.as_ref().is_some_and(|waiting| waiting.path != path) {
         return Ok(None);
     }

@@ -2,7 +2,7 @@
 
 use super::support::{
     ALPHA, Answer, Home, PASSWORD, Server, World,
-    browser::{Browser, hidden},
+    browser::{Browser, hidden, message},
     fast, fresh, vm,
 };
 use serde_json::json;
@@ -252,6 +252,92 @@ async fn a_session_that_ended_loses_nothing_and_runs_nothing() {
     ben.log_in("ben", PASSWORD).await;
     let sent = ben.post("/offerings/fast/new", &form).await.is(303);
     assert_eq!(sent.header("location"), Some("/offerings/fast/new"));
+    assert_eq!(world.count().await, 1);
+}
+
+#[tokio::test]
+async fn a_form_behind_the_login_outlives_loading_that_page_again_until_somebody_logs_in() {
+    let world = World::start();
+    let mut browser = Browser::new(&world.server);
+    browser.log_in("ann", PASSWORD).await;
+    let page = browser.get("/offerings/fast/new").await.is(200);
+    let (id, sealed) = (hidden(&page, "request_id"), hidden(&page, "sealed"));
+    let form = [("request_id", &*id), ("sealed", &*sealed), ("team", "alpha"), ("name", "kept-name")];
+    let waits = |page: &Answer| page.text().contains("name=\"sealed\"");
+    let ended = async |browser: &mut Browser| {
+        browser.cookie = None;
+        let sent = browser.post("/offerings/fast/new?send", &form).await.is(303);
+        sent.header("location").unwrap().to_owned()
+    };
+    let place = ended(&mut browser).await;
+    for _ in 0..2 {
+        assert!(waits(&browser.get(&place).await.is(200)), "the first look, and the one after it");
+    }
+    browser.post("/login", &[("name", "ann"), ("password", "mistyped")]).await.is(401);
+    let page = browser.get("/login").await.is(200);
+    let (waiting, next) = (hidden(&page, "sealed"), hidden(&page, "next"));
+    let right = [("name", "ann"), ("password", PASSWORD), ("sealed", &*waiting), ("next", &*next)];
+    let back = browser.post("/login", &right).await.is(303);
+    let back = browser.get(back.header("location").unwrap()).await.is(200);
+    assert_eq!((hidden(&back, "request_id"), hidden(&back, "name")), (id.clone(), "kept-name".to_owned()));
+    assert!(!waits(&browser.get("/login").await.is(200)), "it waits no longer");
+    // Who logs in elsewhere meanwhile finds it in its place; somebody else finds nothing.
+    for (name, found) in [("ben", ""), ("ann", "kept-name")] {
+        ended(&mut browser).await;
+        browser.log_in(name, PASSWORD).await;
+        assert!(!waits(&browser.get("/login").await.is(200)));
+        let page = browser.get("/offerings/fast/new").await.is(200);
+        assert_eq!((hidden(&page, "request_id") == id, &*hidden(&page, "name")), (name == "ann", found));
+    }
+    assert_eq!(world.count().await, 0);
+}
+
+#[tokio::test]
+async fn all_that_is_wrong_with_a_form_is_told_at_once_each_at_its_field() {
+    let world = World::start();
+    let mut browser = Browser::new(&world.server);
+    browser.log_in("ann", PASSWORD).await;
+    let form = [
+        ("request_id", "k-1"),
+        ("team", "alpha"),
+        ("name", "Bad name"),
+        ("labels", "no colon\r\nenv:prod\r\nsystem.owner:me"),
+        ("p.count", "0"),
+        ("p.size", "huge"),
+    ];
+    let page = browser.post("/offerings/fast/new", &form).await.is(422);
+    let told = |field: &str| message(&page, field);
+    assert!(told("name").contains("lower-case"), "{}", told("name"));
+    assert!(told("labels").contains("no colon: ") && told("labels").contains("system.owner:me: "));
+    assert!(told("p-count").contains('1'), "{}", told("p-count"));
+    assert!(!told("p-size").is_empty());
+    assert_eq!(told("p-note"), "");
+    assert_eq!(world.count().await, 0);
+}
+
+#[tokio::test]
+async fn a_correlation_id_among_the_labels_of_a_form_is_the_requests_own() {
+    let world = World::start();
+    let mut browser = Browser::new(&world.server);
+    browser.log_in("ann", PASSWORD).await;
+    let labels = "env:prod\r\nsystem.correlationId: Q-1";
+    let form = |beside: &'static str| {
+        let own = [("request_id", "k-1"), ("team", "alpha"), ("name", "vm-one"), ("labels", labels)];
+        [&own[..], &[("correlation_id", beside)]].concat()
+    };
+    let page = browser.post("/offerings/fast/new", &form("Q-2")).await.is(422);
+    assert_eq!(message(&page, "correlation-id"), "differs from the label system.correlationId");
+    assert_eq!(message(&page, "labels"), "");
+    let made = browser.post("/offerings/fast/new", &form("")).await.is(303);
+    let request = world.ann.get(made.header("location").unwrap()).await.is(200).json();
+    assert_eq!(request["correlation_id"], "Q-1");
+    assert_eq!(request["labels"], json!({ "env": "prod", "system.correlationId": "Q-1" }));
+    // However it is written it means the same: a repeat, by the form and by the API.
+    browser.post("/offerings/fast/new", &form("Q-1")).await.is(303);
+    let body = fast("vm-one", json!({}));
+    let by_address = format!("{ALPHA}?labels=env:prod&labels=system.correlationId:Q-1");
+    let repeat = world.ann.post(&by_address, "k-1", &body).await.is(202);
+    assert_eq!(repeat.header("idempotency-replayed"), Some("true"));
     assert_eq!(world.count().await, 1);
 }
 

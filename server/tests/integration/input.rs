@@ -99,6 +99,27 @@ async fn every_value_that_does_not_fit_is_named_at_its_place() {
 }
 
 #[tokio::test]
+async fn a_correlation_id_that_is_none_is_told_by_its_own_rule() {
+    let world = World::start();
+    let rule = "a correlation ID has 1 to 256 characters, is not blank and has no control characters";
+    let sent = |body: serde_json::Value| {
+        let mut whole = fast("a", json!({}));
+        whole.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
+        whole
+    };
+    for (address, body, place) in [
+        (ALPHA.to_owned(), json!({ "correlation_id": "" }), "/correlation_id"),
+        (ALPHA.to_owned(), json!({ "correlation_id": "  " }), "/correlation_id"),
+        (ALPHA.to_owned(), json!({ "labels": { "system.correlationId": "" } }), "/labels"),
+        (format!("{ALPHA}?labels=system.correlationId:"), json!({}), "/labels"),
+    ] {
+        let problem =
+            world.ann.post(&address, "k", &sent(body)).await.refused(422, "invalid-parameters").json();
+        assert_eq!(problem["errors"], json!([{ "pointer": place, "detail": rule }]));
+    }
+}
+
+#[tokio::test]
 async fn a_body_has_a_type_and_a_limit() {
     let world = World::start();
     let body = fast("a", json!({})).to_string();

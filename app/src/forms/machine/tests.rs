@@ -99,13 +99,52 @@ fn lost_tries_are_repeated_under_the_same_id_for_a_minute_and_never_called_faile
 fn the_time_that_the_portal_asks_for_is_honoured() {
     let mut form = opened();
     sent(&mut form);
-    let later = |seconds| Reply::Later { detail: "busy".into(), after: Some(Duration::from_secs(seconds)) };
+    let later = |seconds| Reply::Later {
+        detail: "busy".into(),
+        after: Some(Duration::from_secs(seconds)),
+        untouched: false,
+    };
     let effects = answer(&mut form, later(5), NOW);
     let [Effect::Wait { time, .. }] = effects[..] else { panic!("{effects:?}") };
     assert!(time >= Duration::from_secs(5));
     form.on(Event::WaitOver { turn: form.turn });
     answer(&mut form, later(300), NOW + 6_000);
     assert_eq!(*form.phase(), Phase::OutcomeUnknown { said: Some("busy".into()) });
+}
+
+/// The portal says that it took nothing in, and when to come again.
+fn not_now(seconds: u64) -> Reply {
+    let after = Some(Duration::from_secs(seconds));
+    Reply::Later { detail: "full".into(), after, untouched: true }
+}
+
+#[test]
+fn what_the_portal_told_is_not_called_unknown_and_checking_again_sends_the_same() {
+    let mut form = opened();
+    sent(&mut form);
+    assert_eq!(answer(&mut form, not_now(300), NOW), [Effect::Keep, Effect::Focus]);
+    assert_eq!(*form.phase(), Phase::NotNow { said: "full".into() });
+    assert_eq!(form.not_before(), Some(NOW + 300_000));
+    assert!(form.is_ready() && !form.may_have_arrived());
+    sent(&mut form);
+    assert_eq!((form.id(), form.not_before()), ("id-1", None));
+    // While tries follow by themselves, each may arrive before the page is gone.
+    assert!(matches!(answer(&mut form, not_now(5), NOW)[..], [Effect::Wait { .. }]));
+    assert!(form.may_have_arrived());
+}
+
+#[test]
+fn a_try_that_may_have_arrived_stays_unknown_whatever_is_told_of_the_next() {
+    for first in [Reply::Lost, Reply::Later { detail: "in use".into(), after: None, untouched: false }] {
+        let mut form = opened();
+        let turn = sent(&mut form);
+        answer(&mut form, first, NOW);
+        form.on(Event::WaitOver { turn });
+        answer(&mut form, not_now(300), NOW);
+        assert_eq!(*form.phase(), Phase::OutcomeUnknown { said: Some("full".into()) });
+        assert_eq!(form.not_before(), Some(NOW + 300_000), "when to check is known all the same");
+        assert!(form.may_have_arrived());
+    }
 }
 
 #[test]

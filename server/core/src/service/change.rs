@@ -124,7 +124,8 @@ impl Sent {
     /// The command that it means under the schema of an action's parameters, where it is one; or all that does not fit.
     fn understood(&self, schema: Option<&ParameterSchema>) -> Result<Command, Vec<FieldError>> {
         let mut wrong = Vec::new();
-        let (labels, correlation) = labels::read(labels::split(&self.labels, &mut wrong), &mut wrong);
+        let sent_labels = labels::read(labels::split(&self.labels, &mut wrong), &mut wrong);
+        let (labels, correlation) = sent_labels.into_parts();
         let parameters = match schema {
             None => self.body.clone(),
             Some(schema) => schema.normalise(self.body.clone()).unwrap_or_else(|errors| {
@@ -336,7 +337,8 @@ impl Inner {
             Ok(command) => command,
             // What does not fit is not what was accepted first.
             Err(mut wrong) => {
-                let (labels, correlation) = labels::read(labels::split(&sent.labels, &mut wrong), &mut wrong);
+                let sent_labels = labels::read(labels::split(&sent.labels, &mut wrong), &mut wrong);
+                let (labels, correlation) = sent_labels.into_parts();
                 sent.command(sent.body.clone(), labels, correlation.as_ref())
             }
         };

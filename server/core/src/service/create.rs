@@ -18,7 +18,7 @@ use domain::{
     correlation::CorrelationId,
     id::{RequestId, ResourceId},
     json,
-    label::Labels,
+    label::SentLabels,
     name::Name,
     problem::{FieldError, ProblemKind},
     role::TeamAct,
@@ -121,20 +121,13 @@ impl Sent {
             }),
             &mut wrong,
         );
-        let (labels, mut correlation) = self.read_labels(&mut wrong);
-        match self.text("/correlation_id", "correlation_id") {
-            Err(error) => wrong.push(error),
-            Ok(None) => {}
-            Ok(Some(id)) if correlation.as_ref().is_some_and(|other| other.as_str() != id) => {
-                wrong.push(field("/correlation_id", "differs from the label system.correlationId"));
-            }
-            Ok(Some(id)) => {
-                correlation = keep(
-                    CorrelationId::parse(id).map_err(|error| field("/correlation_id", error)),
-                    &mut wrong,
-                );
-            }
-        }
+        let mut labels = self.read_labels(&mut wrong);
+        let correlated = match self.text("/correlation_id", "correlation_id") {
+            Ok(Some(id)) => labels.correlate(id).map_err(|error| field("/correlation_id", error)),
+            other => other.map(|_| ()),
+        };
+        wrong.extend(correlated.err());
+        let (labels, correlation) = labels.into_parts();
         let parent_id = match self.text("/parent_id", "parent_id") {
             Ok(id) => id.and_then(|id| {
                 keep(id.parse::<RequestId>().map_err(|error| field("/parent_id", error)), &mut wrong)
@@ -190,7 +183,7 @@ impl Sent {
         // What cannot be read is not what was accepted first.
         let mut differs = Vec::new();
         let mut wrong = Vec::new();
-        let (labels, labelled) = self.read_labels(&mut wrong);
+        let (labels, labelled) = self.read_labels(&mut wrong).into_parts();
         if !wrong.is_empty() {
             differs.push("labels".to_owned());
         }
@@ -235,7 +228,7 @@ impl Sent {
 
     /// The correlation ID that it carries, wherever it is well-formed and clear.
     fn correlation(&self) -> Option<CorrelationId> {
-        let (_, labelled) = self.read_labels(&mut Vec::new());
+        let (_, labelled) = self.read_labels(&mut Vec::new()).into_parts();
         match self.text("", "correlation_id") {
             Ok(Some(id)) => CorrelationId::parse(id).ok(),
             _ => labelled,
@@ -243,7 +236,7 @@ impl Sent {
     }
 
     /// Labels of the body, as an object or as `key:value` texts, and those of the address.
-    fn read_labels(&self, wrong: &mut Vec<FieldError>) -> (Labels, Option<CorrelationId>) {
+    fn read_labels(&self, wrong: &mut Vec<FieldError>) -> SentLabels {
         let mut pairs: Vec<(String, String)> = Vec::new();
         match self.body.get("labels") {
             None | Some(Value::Null) => {}

@@ -1,8 +1,7 @@
 //! Labels as they are sent: `key:value`, the correlation ID among them.
 
 use domain::{
-    correlation::{CORRELATION_LABEL, CorrelationId},
-    label::{self, LabelError, Labels},
+    label::{self, SentLabels},
     problem::FieldError,
 };
 
@@ -23,29 +22,12 @@ pub(super) fn split(texts: &[String], wrong: &mut Vec<FieldError>) -> Vec<(Strin
 }
 
 /// Labels and correlation ID out of pairs of key and value.
-pub(super) fn read(
-    pairs: Vec<(String, String)>,
-    wrong: &mut Vec<FieldError>,
-) -> (Labels, Option<CorrelationId>) {
-    let (mut labels, mut correlation) = (Labels::default(), None::<CorrelationId>);
+pub(super) fn read(pairs: Vec<(String, String)>, wrong: &mut Vec<FieldError>) -> SentLabels {
+    let mut sent = SentLabels::default();
     for (key, value) in pairs {
-        let added = if key == CORRELATION_LABEL {
-            match CorrelationId::parse(&value) {
-                Ok(id) if correlation.as_ref().is_some_and(|known| *known != id) => {
-                    Err(LabelError::Contradiction)
-                }
-                Ok(id) => {
-                    correlation = Some(id);
-                    Ok(())
-                }
-                Err(error) => Err(error),
-            }
-        } else {
-            labels.add(&key, &value)
-        };
-        if let Err(error) = added {
+        if let Err(error) = sent.add(&key, &value) {
             wrong.push(wrong_label(error));
         }
     }
-    (labels, correlation)
+    sent
 }

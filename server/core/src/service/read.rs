@@ -12,12 +12,12 @@ use domain::{
     id::RequestId,
     key::SubmissionKey,
     name::Name,
-    problem::ProblemKind,
+    problem::{FieldError, ProblemKind},
     role::TeamAct,
     search::{LARGEST_PAGE, Search},
     time::Moment,
     view::{
-        EventView, MeView, MembershipView, OfferingGuardView, OfferingView, Page, RequestSummary,
+        EventView, MeView, MembershipView, Object, OfferingGuardView, OfferingView, Page, RequestSummary,
         RequestView, ResourceDetail, ResourceView, SubmissionsView,
     },
 };
@@ -157,6 +157,14 @@ impl Portal {
             .into_iter()
             .find(|offering| offering.id.as_str() == id)
             .ok_or_else(Error::not_found)
+    }
+
+    /// Which of these parameters do not fit an offering, each at its place in the body of a create. A form that cannot be
+    /// sent for another reason asks, so that all that is wrong with it is told at once.
+    #[must_use]
+    pub fn misfits(&self, offering: &Name, parameters: Object) -> Vec<FieldError> {
+        let offering = self.0.catalog.get(offering);
+        offering.and_then(|offering| offering.schema.normalise(parameters).err()).unwrap_or_default()
     }
 
     /// The offering as it stood when the first submission with the caller's own key was accepted, so that a form is typed

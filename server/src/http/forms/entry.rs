@@ -20,12 +20,17 @@ pub(super) async fn log_in(State(state): State<AppState>, posted: Posted) -> Res
         Ok(caller) => caller,
         Err(error) => return Ok(refused(&state, &posted, &["name", "next"], sealed, error).await),
     };
+    let waiting = sessions::look::<EntryState>(&state, &posted.session, "/login").await?;
     sessions::log_in(&state, &posted.session, &caller).await?;
-    if let Some(sealed) = sealed
-        && let Some(path) = login_between::brought_back(&state, &posted.session, &caller, &sealed).await?
-    {
+    let bring_back = async |sealed: Option<String>| match sealed {
+        Some(sealed) => login_between::brought_back(&state, &posted.session, &caller, &sealed).await,
+        None => Ok(None),
+    };
+    if let Some(path) = bring_back(sealed).await? {
         return Ok(see_other(&path));
     }
+    // Who logs in by a page that was opened before finds the form where it was filled in.
+    bring_back(waiting.and_then(|entry| entry.sealed)).await?;
     Ok(see_other(address::local(posted.field("next")).unwrap_or("/")))
 }
 

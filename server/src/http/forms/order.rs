@@ -58,7 +58,12 @@ pub(super) async fn send(
     let subject = Subject::create(offering);
     let body = match subject.body(&posted.fields) {
         Ok(body) => body.unwrap_or_default(),
-        Err(problem) => return Ok(unfit(&state, &posted, &subject, problem).await),
+        Err(mut problem) => {
+            // What else would be refused is told along, so that one correction does.
+            let parameters = subject.parameters(&posted.fields);
+            problem.errors.extend(state.portal.misfits(&subject.offering.id, parameters));
+            return Ok(unfit(&state, &posted, &subject, problem).await);
+        }
     };
     let bytes = |body: Object| Bytes::from(Value::Object(body).to_string());
     let answer = with_confirmation(body.clone(), &posted);

@@ -59,6 +59,14 @@ pub(crate) fn shown(page: &Answer) -> String {
     page.text().replace("<!>", "")
 }
 
+/// The message that stands at a field of a form.
+pub(crate) fn message(page: &Answer, field: &str) -> String {
+    let text = shown(page);
+    let mark = format!(" id=\"field-{field}-error\">");
+    let (_, rest) = text.split_once(&mark).unwrap_or_else(|| panic!("no field {field}: {text}"));
+    rest.split("</p>").next().unwrap().to_owned()
+}
+
 /// The value of a hidden field of a page.
 pub(crate) fn hidden(page: &Answer, name: &str) -> String {
     let text = page.text();
