@@ -62,9 +62,9 @@ pub(crate) fn shown(page: &Answer) -> String {
 /// The message that stands at a field of a form.
 pub(crate) fn message(page: &Answer, field: &str) -> String {
     let text = shown(page);
-    let mark = format!(" id=\"field-{field}-error\">");
+    let mark = format!(" id=\"field-{field}-error\"");
     let (_, rest) = text.split_once(&mark).unwrap_or_else(|| panic!("no field {field}: {text}"));
-    rest.split("</p>").next().unwrap().to_owned()
+    rest.split_once('>').and_then(|(_, rest)| rest.split("</p>").next()).unwrap().to_owned()
 }
 
 /// The value of a hidden field of a page.
