@@ -8,6 +8,9 @@
 //!
 //! A success of an earlier attempt leaves a request alone that goes on or succeeded since, and may be a second effect beside
 //! that of the later one: it is an orphan too, for as long as the later one has not come to the same outputs.
+//!
+//! So is a success that comes once taking back what it tells of has begun: from then on the request's end is that of the
+//! taking back alone. Where nobody can tell what a request came to, a later success counts even after a failure.
 
 use crate::{
     id::ErrandId,
@@ -164,6 +167,10 @@ pub enum Standing {
     LaterAttempt,
     /// It has not ended.
     Open,
+    /// What the report is about is being taken back.
+    TakenBack,
+    /// Nobody can tell what it came to.
+    Unknown,
     /// It succeeded.
     Succeeded,
     /// It ended otherwise.
@@ -175,9 +182,10 @@ pub enum Standing {
 /// Which of the rules meets a report.
 #[must_use]
 pub fn judge(standing: Standing, before: Option<Before>, sequence: i64, progress: Progress) -> Heard {
-    let ended_otherwise = matches!(standing, Standing::EndedOtherwise | Standing::LaterEndedOtherwise);
+    let unwanted =
+        matches!(standing, Standing::EndedOtherwise | Standing::LaterEndedOtherwise | Standing::TakenBack);
     let is_new = before.is_none_or(|before| before.progress != Progress::Succeeded);
-    if ended_otherwise && progress == Progress::Succeeded && is_new {
+    if unwanted && progress == Progress::Succeeded && is_new {
         return Heard::Orphaned;
     }
     if matches!(standing, Standing::LaterAttempt | Standing::LaterEndedOtherwise) {
@@ -188,14 +196,15 @@ pub fn judge(standing: Standing, before: Option<Before>, sequence: i64, progress
             return Heard::Older;
         }
         if before.progress.is_final() {
-            return Heard::Ended;
+            let is_news = before.progress == Progress::Failed && progress == Progress::Succeeded;
+            return if standing == Standing::Unknown && is_news { Heard::Applied } else { Heard::Ended };
         }
         if sequence == before.sequence && !progress.is_final() {
             return Heard::Older;
         }
     }
     match standing {
-        Standing::Open => Heard::Applied,
+        Standing::Open | Standing::Unknown => Heard::Applied,
         _ => Heard::Ended,
     }
 }
@@ -291,6 +300,28 @@ mod tests {
         for other in [r#"{"url":"y"}"#, r#"{"url":"x","host":"h"}"#, "{}"] {
             assert!(!is_the_same(&object(other), &stands), "{other}");
         }
+    }
+
+    #[test]
+    fn a_success_of_what_is_being_taken_back_is_an_orphan_and_nothing_else_of_it_counts() {
+        let taken_back = Standing::TakenBack;
+        for before in [None, Some(heard(5, Running)), Some(heard(5, Failed))] {
+            assert_eq!(judge(taken_back, before, 1, Succeeded), Heard::Orphaned, "{before:?}");
+            for progress in [Running, Failed] {
+                assert_eq!(judge(taken_back, before, 9, progress), Heard::Ended, "{before:?}");
+            }
+        }
+        assert_eq!(judge(taken_back, Some(heard(5, Succeeded)), 9, Succeeded), Heard::Ended);
+    }
+
+    #[test]
+    fn where_nobody_can_tell_a_later_success_counts_after_a_failure() {
+        let unknown = Standing::Unknown;
+        assert_eq!(judge(unknown, None, 1, Failed), Heard::Applied);
+        assert_eq!(judge(unknown, Some(heard(5, Failed)), 6, Succeeded), Heard::Applied);
+        assert_eq!(judge(unknown, Some(heard(5, Failed)), 4, Succeeded), Heard::Older);
+        assert_eq!(judge(unknown, Some(heard(5, Failed)), 6, Failed), Heard::Ended);
+        assert_eq!(judge(unknown, Some(heard(5, Succeeded)), 6, Failed), Heard::Ended);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod catalog_change;
 mod changes;
 mod dry_run;
 mod duplicates;
+mod ends;
 mod hidden;
 mod history;
 mod hooks;

@@ -50,6 +50,17 @@ pub struct Errand {
     pub reported: Option<(Progress, Option<Vec<u8>>)>,
 }
 
+/// What came of beginning to take back what an attempt began.
+#[derive(Debug, Clone)]
+pub enum Back {
+    /// The hold was lost.
+    Lost,
+    /// That it succeeded was reported before, and nobody decided otherwise: it stands.
+    Stands,
+    /// It is being taken back, and that is what the run is to do from now on, whoever holds it.
+    Begun(Errand, Intent),
+}
+
 /// A report, known to be genuine.
 #[derive(Debug, Clone)]
 pub struct Report {
@@ -119,6 +130,15 @@ pub trait Errands {
     /// Keeps an errand of the attempt that is held, unless there is one for this work; the one that is kept. Nothing where
     /// the hold was lost.
     async fn begin_errand(&self, hold: Hold, errand: Errand, now: Moment) -> StoreResult<Option<Errand>>;
+    /// Keeps the errand that takes back what the attempt began, and turns the run to it for this reason, unless what was
+    /// begun succeeded. Reports of that come before this or after it: after it they change nothing.
+    async fn begin_back(
+        &self,
+        hold: Hold,
+        errand: Errand,
+        why: Option<String>,
+        now: Moment,
+    ) -> StoreResult<Back>;
     /// The errands of one attempt.
     async fn errands_of(&self, request: RequestId, attempt: u32) -> StoreResult<Vec<Errand>>;
     /// One errand.

@@ -28,7 +28,7 @@ pub mod views;
 
 pub use approvals::Approvals;
 pub use change::{Delta, NewChange, Plan, Planned};
-pub use errands::{Errand, ErrandSeal, Errands, Report, Taken, Waiting};
+pub use errands::{Back, Errand, ErrandSeal, Errands, Report, Taken, Waiting};
 pub use failure::{StoreError, StoreResult};
 pub use families::{Families, StepRequest};
 pub use hidden::HiddenParameters;

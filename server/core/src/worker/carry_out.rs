@@ -4,14 +4,14 @@ use super::{
     change::DELETED,
     composite::Family,
     doubt::without_offering,
-    elsewhere::{Away, Turned, towards},
+    elsewhere::{Away, Marked, Turned, towards},
     hidden::{Said, Secrets},
     lease::Lease,
 };
 use crate::{
     catalog::Offering,
     hidden::{texts, veiled, veiled_value},
-    provisioner::{Context, Elsewhere, Job, Observation, Outcome},
+    provisioner::{Context, Elsewhere, Job, Observation, Outcome, Work},
     service::Inner,
     store::{Ending, Held, Hold, Intent, Run, StoreError},
 };
@@ -104,25 +104,28 @@ impl Attempt<'_> {
     async fn carry_out(&self, shutdown: &CancellationToken) -> Result<Held, StoreError> {
         // What was reported of its end needs no look.
         let reported = if self.run.touched { self.by_report().await? } else { None };
-        let known = reported.is_some();
         let mut verdict = match reported {
             Some(verdict) => verdict,
             None => self.do_what_is_meant(self.run.intent).await?,
         };
         let open = matches!(
             verdict,
-            Verdict::Again(_)
+            Verdict::There(_)
+                | Verdict::Again(_)
                 | Verdict::LookAgain(_)
                 | Verdict::NotBegun(..)
                 | Verdict::Unknown(_)
-                | Verdict::Waits(_, None)
+                | Verdict::Waits(..)
         );
-        // A report may have overtaken the answer of the call that it is about.
-        if open
-            && !known
-            && let Some(reported) = self.by_report().await?
-        {
-            verdict = reported;
+        // A report may have overtaken the answer of the call that it is about, or what a look shows of that.
+        if open && let Some(reported) = self.by_report().await? {
+            verdict = match (verdict, reported) {
+                (Verdict::There(mut outputs), Verdict::There(said)) => {
+                    outputs.extend(said);
+                    Verdict::There(outputs)
+                }
+                (_, reported) => reported,
+            };
         }
         if matches!(verdict, Verdict::Stopped) && !self.lease.is_lost() {
             if shutdown.is_cancelled() {
@@ -131,7 +134,7 @@ impl Attempt<'_> {
                 return self
                     .portal
                     .store
-                    .give_back(self.hold(), self.run.intent, Duration::ZERO, false, Some(entry), now)
+                    .give_back(self.hold(), self.meant(), Duration::ZERO, false, Some(entry), now)
                     .await;
             }
             // Not shut down and not lost: the request was canceled while its program ran.
@@ -225,9 +228,8 @@ impl Attempt<'_> {
             Held::Yes(_) => {}
             Held::Lost => return Ok(Verdict::Stopped),
         }
-        let outcome =
-            self.call(async |job, context| self.offering.provisioner.apply(job, context).await).await;
-        match outcome {
+        let call = self.call(async |job, context| self.offering.provisioner.apply(job, context).await);
+        match self.begun(call).await {
             Outcome::Done(outputs) => Ok(Verdict::There(outputs)),
             Outcome::InProgress(elsewhere) => Ok(Verdict::Waits(elsewhere, None)),
             Outcome::NotBegun { why, again } if self.began_nothing() => Ok(Verdict::NotBegun(why, again)),
@@ -238,6 +240,9 @@ impl Attempt<'_> {
             Outcome::Stopped => Ok(Verdict::Stopped),
             Outcome::CannotTell(why) => {
                 self.step("doubt", &why).await?;
+                if let Some(verdict) = self.by_report().await? {
+                    return Ok(verdict);
+                }
                 Ok(match self.observe().await? {
                     Observation::Ours(outputs) => Verdict::There(outputs),
                     Observation::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),
@@ -255,6 +260,9 @@ impl Attempt<'_> {
         if self.is_being_deleted().await? {
             return Ok(Verdict::Gone(RequestState::Canceled, Some(DELETED.into())));
         }
+        if let Some(outputs) = self.stands(state).await? {
+            return Ok(Verdict::There(outputs));
+        }
         let turned = towards(state, reason.as_deref());
         match self.observe_stopped().await? {
             Observation::Absent | Observation::Foreign => return Ok(Verdict::Gone(state, reason)),
@@ -265,12 +273,17 @@ impl Attempt<'_> {
             | Observation::CameToNothing(_)
             | Observation::CannotTell(_) => {}
         }
-        if self.mark("destroy").await? == Held::Lost {
-            return Ok(Verdict::Stopped);
+        match self.mark_back(Work::Destroy, reason.as_deref()).await? {
+            Marked::Lost => return Ok(Verdict::Stopped),
+            Marked::Stands(outputs) => return Ok(Verdict::There(outputs)),
+            Marked::Begun => {}
         }
-        let outcome = self
-            .call_to_the_end(async |job, context| self.offering.provisioner.destroy(job, context).await)
-            .await;
+        let call =
+            self.call_to_the_end(async |job, context| self.offering.provisioner.destroy(job, context).await);
+        let outcome = self.begun(call).await;
+        if let Some(verdict) = self.taken_back(Work::Destroy, state, reason.as_deref()).await? {
+            return Ok(verdict);
+        }
         Ok(match outcome {
             Outcome::Done(_) => Verdict::Gone(state, reason),
             Outcome::InProgress(elsewhere) => Verdict::Waits(elsewhere, turned),
@@ -316,6 +329,10 @@ impl Attempt<'_> {
         if !self.begin(step).await? {
             return Ok(Held::Lost);
         }
+        self.point(step).await
+    }
+
+    pub(super) async fn point(&self, step: &str) -> Result<Held, StoreError> {
         let entry = EventEntry::Step { step: step.to_owned(), detail: "begun".into() };
         self.portal.store.note(self.hold(), vec![entry], true, self.portal.clock.now()).await
     }
@@ -504,7 +521,7 @@ impl Attempt<'_> {
             step: "retry".into(),
             detail: cut(&format!("again in {:.1} s: {why}", wait.as_secs_f64())),
         };
-        self.portal.store.give_back(self.hold(), self.run.intent, wait, true, Some(entry), now).await
+        self.portal.store.give_back(self.hold(), self.meant(), wait, true, Some(entry), now).await
     }
 
     /// Outputs that are secrets, the others without them, and the texts of the secrets.

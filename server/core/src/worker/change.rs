@@ -6,10 +6,10 @@
 
 use super::{
     carry_out::{Attempt, Verdict},
-    elsewhere::towards,
+    elsewhere::{Marked, towards},
 };
 use crate::{
-    provisioner::{Context, Job, Observation, Outcome},
+    provisioner::{Context, Job, Observation, Outcome, Work},
     store::{Held, Intent, StoreError},
 };
 use domain::{
@@ -24,7 +24,7 @@ const FOREIGN: &str = "Something else stands at this name; it is not what this r
 const AGAIN: &str = "again";
 /// How many entries of a history are looked through for that; it stands before the change is begun.
 const FIRST_ENTRIES: u32 = 500;
-const STANDS: &str = "What was begun could not be taken back";
+pub(super) const STANDS: &str = "What was begun could not be taken back";
 pub(super) const DELETED: &str = "The resource is being deleted.";
 
 impl Attempt<'_> {
@@ -70,9 +70,8 @@ impl Attempt<'_> {
             Held::Yes(_) => {}
             Held::Lost => return Ok(Verdict::Stopped),
         }
-        let outcome =
-            self.call(async |job, context| self.offering.provisioner.apply(job, context).await).await;
-        Ok(match outcome {
+        let call = self.call(async |job, context| self.offering.provisioner.apply(job, context).await);
+        Ok(match self.begun(call).await {
             Outcome::Done(outputs) => Verdict::There(outputs),
             Outcome::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),
             Outcome::NotBegun { why, again } if self.began_nothing() => Verdict::NotBegun(why, again),
@@ -83,6 +82,9 @@ impl Attempt<'_> {
             }
             Outcome::CannotTell(why) => {
                 self.step("doubt", &why).await?;
+                if let Some(verdict) = self.by_report().await? {
+                    return Ok(verdict);
+                }
                 self.looked(Some(why)).await?.unwrap_or(Verdict::Stopped)
             }
         })
@@ -134,6 +136,9 @@ impl Attempt<'_> {
         if self.is_being_deleted().await? {
             return Ok(Verdict::Gone(RequestState::Canceled, Some(DELETED.into())));
         }
+        if let Some(outputs) = self.stands(state).await? {
+            return Ok(Verdict::There(outputs));
+        }
         let turned = towards(state, reason.as_deref());
         let seen = self.observe_stopped().await?;
         if Kind::of(&self.run.request.view.action) == Kind::Action {
@@ -154,12 +159,18 @@ impl Attempt<'_> {
             Observation::Ours(_) | Observation::Before(_) | Observation::CameToNothing(_) => {}
             Observation::Absent | Observation::Foreign => return Ok(Verdict::Gone(state, reason)),
         }
-        if self.mark("undo").await? == Held::Lost {
-            return Ok(Verdict::Stopped);
+        match self.mark_back(Work::Undo, reason.as_deref()).await? {
+            Marked::Lost => return Ok(Verdict::Stopped),
+            Marked::Stands(outputs) => return Ok(Verdict::There(outputs)),
+            Marked::Begun => {}
         }
         let job = self.undoing();
         let undo = async |job: &Job, context: &Context| self.offering.provisioner.apply(job, context).await;
-        Ok(match self.call_to_the_end_with(&job, undo).await {
+        let outcome = self.begun(self.call_to_the_end_with(&job, undo)).await;
+        if let Some(verdict) = self.taken_back(Work::Undo, state, reason.as_deref()).await? {
+            return Ok(verdict);
+        }
+        Ok(match outcome {
             Outcome::Done(_) => Verdict::Gone(state, reason),
             Outcome::InProgress(elsewhere) => Verdict::Waits(elsewhere, turned),
             Outcome::Retryable(why) | Outcome::NotBegun { why, again: true } => Verdict::LookAgain(why),
@@ -229,9 +240,8 @@ impl Attempt<'_> {
             Held::Yes(_) => {}
             Held::Lost => return Ok(Verdict::Stopped),
         }
-        let outcome =
-            self.call(async |job, context| self.offering.provisioner.destroy(job, context).await).await;
-        Ok(match outcome {
+        let call = self.call(async |job, context| self.offering.provisioner.destroy(job, context).await);
+        Ok(match self.begun(call).await {
             Outcome::Done(_) => Verdict::There(Object::new()),
             Outcome::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),
             Outcome::NotBegun { why, again } if self.began_nothing() => Verdict::NotBegun(why, again),
@@ -240,6 +250,9 @@ impl Attempt<'_> {
             Outcome::Failed(why) | Outcome::NotBegun { why, again: false } => self.still_there(why).await?,
             Outcome::CannotTell(why) => {
                 self.step("doubt", &why).await?;
+                if let Some(verdict) = self.by_report().await? {
+                    return Ok(verdict);
+                }
                 match self.observe().await? {
                     Observation::Absent | Observation::Foreign => Verdict::There(Object::new()),
                     Observation::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),

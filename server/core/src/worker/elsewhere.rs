@@ -1,26 +1,29 @@
 //! Waiting for work that goes on elsewhere, without a worker being held up by it.
 //!
 //! What is begun elsewhere is kept as an errand before the call that begins it, so that a report on it that is quicker than
-//! that call's answer is known to belong to it. What was reported of the end counts before any look.
+//! that call's answer is known to belong to it. What was reported of the end counts before any look (see `reports`).
 //!
 //! The run is given back with the time of the next look. Who takes it then looks first, as after any doubt. What is to be
 //! taken back is stopped before; where that takes time as well, the run keeps what it is turned to.
 
-use super::carry_out::{Attempt, Verdict, cut};
+use super::{
+    carry_out::{Attempt, cut},
+    reports::reason,
+};
 use crate::{
     Error,
     provisioner::{Begun, Context, Elsewhere, Observation, Outcome, Work},
-    store::{Ending, Errand, Held, Intent, StoreError, Waiting},
+    store::{Back, Ending, Errand, Held, Hold, Intent, StoreError, Waiting},
 };
 use domain::{
     action::Kind,
     callback::{Progress, is_the_same},
     id::ErrandId,
     state::RequestState,
+    time::Moment,
     view::{EventEntry, Object},
 };
 use std::{
-    collections::BTreeSet,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -43,43 +46,85 @@ pub(super) fn towards(state: RequestState, reason: Option<&str>) -> Turned {
 
 /// What this hold knows of the work elsewhere.
 #[derive(Debug, Default)]
-pub(super) struct Away {
-    begun: Mutex<Option<(ErrandId, Begun)>>,
-    /// Whether the note is not kept yet.
-    noted: Mutex<bool>,
+pub(super) struct Away(Mutex<Known>);
+
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) begun: Option<(ErrandId, Begun)>,
+    /// Whether there is a note that is not kept yet.
+    noted: bool,
+    /// What the run is to do instead of what it was taken for, since taking back has begun, and why.
+    pub(super) turned: Turned,
+    /// The work whose reported end was acted upon.
+    pub(super) heard: Option<Work>,
 }
 
 impl Away {
-    fn begun(&self) -> MutexGuard<'_, Option<(ErrandId, Begun)>> {
-        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn noted(&self) -> MutexGuard<'_, bool> {
-        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What is being done there.
+    pub(super) fn work(&self) -> Option<Work> {
+        self.known().begun.as_ref().map(|(_, begun)| begun.work)
     }
 }
 
-/// Why something failed that was reported as failed.
-fn reason(said: &Object) -> String {
-    said.get("error").and_then(|why| why.as_str()).unwrap_or("it failed elsewhere").to_owned()
+/// What came of the recovery point before something is taken back.
+pub(super) enum Marked {
+    /// The hold was lost.
+    Lost,
+    /// Its success was reported before, so that it stands.
+    Stands(Object),
+    /// It is being taken back.
+    Begun,
 }
 
-fn corrupt(error: &Error) -> StoreError {
+pub(super) fn corrupt(error: &Error) -> StoreError {
     StoreError::Corrupt(error.context.clone().unwrap_or_else(|| error.to_string()))
 }
 
 impl Attempt<'_> {
+    /// The recovery point before what was begun is taken back.
+    pub(super) async fn mark_back(&self, work: Work, reason: Option<&str>) -> Result<Marked, StoreError> {
+        if self.offering.provisioner.works_elsewhere() {
+            let why = reason.map(cut);
+            let (store, now) = (&self.portal.store, self.portal.clock.now());
+            let errand = self.errand(work, now)?;
+            let id = errand.id;
+            match store.begin_back(self.hold(), errand, why.clone(), now).await? {
+                Back::Lost => return Ok(Marked::Lost),
+                Back::Stands => {
+                    let said = self.heard(Work::Apply).await?.map(|(_, said)| said);
+                    return Ok(Marked::Stands(said.unwrap_or_default()));
+                }
+                Back::Begun(errand, turned) => {
+                    self.know(&errand, errand.id == id)?;
+                    self.away.known().turned = Some((turned, why));
+                }
+            }
+        }
+        Ok(match self.point(work.as_str()).await? {
+            Held::Yes(_) => Marked::Begun,
+            Held::Lost => Marked::Lost,
+        })
+    }
+
+    fn errand(&self, work: Work, now: Moment) -> Result<Errand, StoreError> {
+        let id = ErrandId(self.portal.ids.uuid(now));
+        let secret = self.portal.new_errand_secret(id).map_err(|error| corrupt(&error))?;
+        let Hold { request, attempt, .. } = self.hold();
+        Ok(Errand { id, request, attempt, work, secret, note: None, reported: None })
+    }
+
     /// Keeps what is about to be begun elsewhere; whether the hold still holds.
     pub(super) async fn begin(&self, step: &str) -> Result<bool, StoreError> {
         let works_elsewhere = self.offering.provisioner.works_elsewhere();
-        let work = [Work::Apply, Work::Undo, Work::Destroy].into_iter().find(|work| work.as_str() == step);
+        let work = [Work::Apply, Work::Destroy].into_iter().find(|work| work.as_str() == step);
         let (true, Some(work)) = (works_elsewhere, work) else { return Ok(true) };
         let now = self.portal.clock.now();
-        let id = ErrandId(self.portal.ids.uuid(now));
-        let secret = self.portal.new_errand_secret(id).map_err(|error| corrupt(&error))?;
-        let hold = self.hold();
-        let (request, attempt) = (hold.request, hold.attempt);
-        let errand = Errand { id, request, attempt, work, secret, note: None, reported: None };
+        let (hold, errand) = (self.hold(), self.errand(work, now)?);
+        let id = errand.id;
         let Some(errand) = self.portal.store.begin_errand(hold, errand, now).await? else {
             return Ok(false);
         };
@@ -90,10 +135,10 @@ impl Attempt<'_> {
 
     /// Finds what an earlier hold began, unless this one knows already.
     pub(super) async fn recall(&self) -> Result<(), StoreError> {
-        if !self.offering.provisioner.works_elsewhere() || self.away.begun().is_some() {
+        if !self.offering.provisioner.works_elsewhere() || self.away.work().is_some() {
             return Ok(());
         }
-        let back = matches!(self.run.intent, Intent::Cancel | Intent::Abandon);
+        let back = matches!(self.meant(), Intent::Cancel | Intent::Abandon);
         let mut errands = self.errands().await?;
         // What takes back comes after what it takes back.
         errands.sort_by_key(|errand| (errand.work == Work::Apply) == (back || self.kind() == Kind::Delete));
@@ -103,7 +148,7 @@ impl Attempt<'_> {
         }
     }
 
-    async fn errands(&self) -> Result<Vec<Errand>, StoreError> {
+    pub(super) async fn errands(&self) -> Result<Vec<Errand>, StoreError> {
         let hold = self.hold();
         self.portal.store.errands_of(hold.request, hold.attempt).await
     }
@@ -117,7 +162,8 @@ impl Attempt<'_> {
             }
         };
         let callback = self.portal.callback_url(errand.id);
-        *self.away.begun() = Some((errand.id, Begun { work: errand.work, callback, secret, note, fresh }));
+        self.away.known().begun =
+            Some((errand.id, Begun { work: errand.work, callback, secret, note, fresh }));
         Ok(())
     }
 
@@ -125,71 +171,17 @@ impl Attempt<'_> {
     pub(super) fn equip(&self, context: &mut Context) {
         if self.offering.provisioner.works_elsewhere() {
             context.outbound = Some(self.portal.outbound.clone());
-            context.begun = self.away.begun().as_ref().map(|(_, begun)| begun.clone());
+            context.begun = self.away.known().begun.as_ref().map(|(_, begun)| begun.clone());
         }
     }
 
     /// Takes over what a provisioner noted.
     pub(super) fn remember(&self, note: Option<Object>) {
-        if let (Some(note), Some((_, begun))) = (note, self.away.begun().as_mut()) {
+        let mut known = self.away.known();
+        if let (Some(note), Some((_, begun))) = (note, known.begun.as_mut()) {
             begun.note = note;
-            *self.away.noted() = true;
+            known.noted = true;
         }
-    }
-
-    /// What the other side has reported of the end of what is meant, if anything.
-    pub(super) async fn by_report(&self) -> Result<Option<Verdict>, StoreError> {
-        if !self.offering.provisioner.works_elsewhere() {
-            return Ok(None);
-        }
-        let back = matches!(self.run.intent, Intent::Cancel | Intent::Abandon);
-        let work = match (self.kind(), back) {
-            (Kind::Delete, _) | (Kind::Create, true) => Work::Destroy,
-            (Kind::Update, true) => Work::Undo,
-            (Kind::Action, true) => return Ok(None),
-            (_, false) => Work::Apply,
-        };
-        let Some((progress, said)) = self.reported(work).await? else { return Ok(None) };
-        if progress == Progress::Failed && self.run.intent == Intent::Adopt {
-            return Ok(None);
-        }
-        self.step("report", progress.as_str()).await?;
-        if progress == Progress::Succeeded {
-            return Ok(Some(match (work, self.run.intent) {
-                (Work::Apply, _) => Verdict::There(said),
-                (Work::Destroy, _) if self.kind() == Kind::Delete => Verdict::There(Object::new()),
-                (_, Intent::Abandon) => Verdict::Gone(RequestState::Failed, Some(self.why())),
-                _ => Verdict::Gone(RequestState::Canceled, None),
-            }));
-        }
-        let why = reason(&said);
-        Ok(Some(match work {
-            Work::Destroy if self.kind() == Kind::Delete => self.still_there(why).await?,
-            Work::Apply => self.take_back(RequestState::Failed, Some(why)).await?,
-            Work::Undo | Work::Destroy => {
-                Verdict::Unknown(format!("What was begun could not be taken back: {why}"))
-            }
-        }))
-    }
-
-    /// The end that was reported of this work in this attempt, if any: outputs, or why it failed.
-    async fn reported(&self, work: Work) -> Result<Option<(Progress, Object)>, StoreError> {
-        let errands = self.errands().await?;
-        let Some(errand) = errands.iter().find(|errand| errand.work == work) else { return Ok(None) };
-        let Some((progress, sealed)) = &errand.reported else { return Ok(None) };
-        if !progress.is_final() {
-            return Ok(None);
-        }
-        let said = match sealed {
-            Some(sealed) => {
-                self.portal.open_errand(errand.id, "report", sealed).map_err(|error| corrupt(&error))?
-            }
-            None => Object::new(),
-        };
-        let none = BTreeSet::new();
-        // What failed has no outputs, but a reason.
-        let sealed = if *progress == Progress::Succeeded { &self.offering.secret_outputs } else { &none };
-        Ok(Some((*progress, self.secrets.veil_outputs(said, sealed))))
     }
 
     /// What earlier attempts were reported to have made after all is no orphan where this one came to the same.
@@ -215,15 +207,10 @@ impl Attempt<'_> {
 
     /// The note that is not kept yet, sealed.
     fn unkept(&self) -> Result<Option<(ErrandId, Vec<u8>)>, StoreError> {
-        let begun = self.away.begun();
-        let (true, Some((id, begun))) = (*self.away.noted(), begun.as_ref()) else { return Ok(None) };
+        let known = self.away.known();
+        let (true, Some((id, begun))) = (known.noted, known.begun.as_ref()) else { return Ok(None) };
         let sealed = self.portal.seal_errand(*id, "note", &begun.note).map_err(|error| corrupt(&error))?;
         Ok(Some((*id, sealed)))
-    }
-
-    /// Why the request is abandoned.
-    pub(super) fn why(&self) -> String {
-        self.run.why.clone().unwrap_or_else(|| "abandoned".into())
     }
 
     /// Looks, and stops what goes on elsewhere. Where that is still going on then, its end has to be awaited.
@@ -233,7 +220,9 @@ impl Attempt<'_> {
             return Ok(seen);
         }
         // What was reported to be at its end needs no stop, whatever the look says.
-        if let Some((progress, said)) = self.reported(Work::Apply).await? {
+        if self.away.work() == Some(Work::Apply)
+            && let Some((progress, said)) = self.reported(Work::Apply).await?
+        {
             return Ok(match progress {
                 Progress::Succeeded => Observation::Ours(said),
                 _ => Observation::CameToNothing(reason(&said)),
@@ -272,7 +261,10 @@ impl Attempt<'_> {
             .then(|| EventEntry::Step { step: "wait".into(), detail: cut(&elsewhere.what) });
         let wait = elsewhere.look_again.clamp(SHORTEST_LOOK, LONGEST_LOOK);
         let note = self.unkept()?;
-        let waiting = Waiting { meant: self.run.intent, wait, turned, entry, note };
+        let meant = self.meant();
+        // What takes back already is not turned to it once more.
+        let turned = turned.filter(|_| meant == Intent::Apply);
+        let waiting = Waiting { meant, wait, turned, entry, note };
         self.portal.store.wait_elsewhere(self.hold(), waiting, now).await
     }
 }

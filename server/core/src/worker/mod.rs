@@ -14,6 +14,7 @@ mod expiry;
 mod hidden;
 mod lease;
 mod notify;
+mod reports;
 mod sweep;
 #[cfg(test)]
 mod tests;

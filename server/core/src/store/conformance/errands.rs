@@ -10,7 +10,7 @@ use domain::{
     id::ErrandId,
 };
 
-const WAIT: Duration = Duration::from_mins(1);
+pub(super) const WAIT: Duration = Duration::from_mins(1);
 
 pub(super) fn waiting() -> Waiting {
     Waiting { meant: Intent::Apply, wait: WAIT, turned: None, entry: None, note: None }

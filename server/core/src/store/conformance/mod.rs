@@ -350,6 +350,8 @@ promises! {
     reports_that_come_again_are_counted_as_duplicates
     who_reported_too_often_may_still_report_the_end
     an_orphan_is_kept_a_retention_after_it_was_reported
+    with_taking_back_the_end_of_what_was_begun_counts_no_more
+    what_was_reported_as_made_is_taken_back_only_by_decision
     what_is_sealed_of_errands_is_found_and_sealed_anew
     what_is_given_up_at_the_moment_of_news_is_looked_at_once_more
     a_run_is_turned_unless_somebody_decided_otherwise

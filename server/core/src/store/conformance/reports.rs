@@ -2,12 +2,12 @@
 //! the database fails.
 
 use super::{
-    errands::{errand, report, waiting},
+    errands::{WAIT, errand, report, waiting},
     *,
 };
 use crate::{
     provisioner::Work,
-    store::{Errand, ErrandSeal, Report, Taken, Waiting, duplicates::SLOT},
+    store::{Back, Errand, ErrandSeal, Report, Taken, Waiting, duplicates::SLOT},
 };
 use domain::callback::{
     Heard::{self, Applied, EarlierAttempt, Ended, Older, Orphaned},
@@ -319,4 +319,50 @@ pub(super) async fn what_is_sealed_of_errands_is_found_and_sealed_anew(bench: Be
     let as_new = |what: &str| [new, what.as_bytes()].concat();
     assert_eq!((known.secret, known.note), (as_new("secret"), Some(as_new("note"))));
     assert_eq!(known.reported, Some((Succeeded, Some(as_new("report")))));
+}
+
+pub(super) async fn with_taking_back_the_end_of_what_was_begun_counts_no_more(bench: Bench) {
+    let (id, kept) = gone_elsewhere(&bench).await;
+    let now = bench.now();
+    let run = bench.taken("w", now.plus(WAIT)).await;
+    let back = || errand(&bench, &run, Work::Destroy);
+    let lost = Hold { fence: run.fence + 1, ..run.hold() };
+    let why = || Some("it answered 409".to_owned());
+    assert!(matches!(bench.store.begin_back(lost, back(), why(), now).await.unwrap(), Back::Lost));
+    let taken = bench.store.begin_back(run.hold(), back(), why(), now).await.unwrap();
+    let Back::Begun(removal, Intent::Abandon) = taken else { panic!("{taken:?}") };
+    assert_eq!(heard(&bench, &kept, "running", 1, Running).await, Ended);
+    assert_eq!(heard(&bench, &kept, "late", 2, Succeeded).await, Orphaned);
+    assert_eq!(heard(&bench, &kept, "later", 3, Succeeded).await, Ended);
+    assert_eq!(bench.store.orphans(None, 10).await.unwrap().total, 1);
+    // Whoever takes it next goes on with that, and is not woken by what changes nothing.
+    let still = Waiting { meant: Intent::Abandon, ..waiting() };
+    bench.store.wait_elsewhere(run.hold(), still, now).await.unwrap();
+    assert!(bench.store.take_run("w", now, LEASE).await.unwrap().is_none());
+    assert_eq!(heard(&bench, &removal, "gone", 1, Succeeded).await, Applied);
+    let run = bench.taken("w", bench.now()).await;
+    assert_eq!((run.intent, run.why.as_deref()), (Intent::Abandon, Some("it answered 409")));
+    bench.ended(run.hold(), RequestState::Failed, now).await;
+    assert_eq!(bench.state(id).await, RequestState::Failed);
+    assert_eq!(bench.store.orphans(None, 10).await.unwrap().total, 1);
+}
+
+pub(super) async fn what_was_reported_as_made_is_taken_back_only_by_decision(bench: Bench) {
+    let (id, kept) = gone_elsewhere(&bench).await;
+    let now = bench.now();
+    assert_eq!(heard(&bench, &kept, "done", 1, Succeeded).await, Applied);
+    let run = bench.taken("w", bench.now()).await;
+    let back = || errand(&bench, &run, Work::Destroy);
+    let taken = bench.store.begin_back(run.hold(), back(), Some("no".into()), now).await.unwrap();
+    assert!(matches!(taken, Back::Stands), "{taken:?}");
+    assert_eq!(bench.store.errands_of(id, 1).await.unwrap().len(), 1);
+    bench.store.submit(bench.decision(scope("cancel"), Operation::Cancel, Effect::Cancel(id))).await.unwrap();
+    let taken = bench.store.begin_back(run.hold(), back(), Some("no".into()), now).await.unwrap();
+    assert!(matches!(taken, Back::Begun(_, Intent::Cancel)), "{taken:?}");
+    // Nobody can tell any more; then the removal is reported, which ends it.
+    let known = bench.store.errands_of(id, 1).await.unwrap();
+    let removal = known.iter().find(|errand| errand.work == Work::Destroy).unwrap().clone();
+    bench.ended(run.hold(), RequestState::Unknown, now).await;
+    assert_eq!(heard(&bench, &removal, "gone", 1, Succeeded).await, Applied);
+    assert_eq!(bench.taken("w", bench.now()).await.intent, Intent::Abandon);
 }

@@ -10,6 +10,7 @@ use crate::{
     store::{AuditEntry, Report, StoreError, StoreResult, StoredRequest, Taken},
 };
 use domain::{
+    action::Kind,
     callback::{Before, Heard, OrphanView, Progress, Standing, TAKEN_OVER, is_second, is_the_same, judge},
     duplicates::Rule,
     id::{ErrandId, RequestId},
@@ -19,6 +20,9 @@ use domain::{
 };
 use sqlx::Row;
 use uuid::Uuid;
+
+/// The most refusals of one ID that a history tells of, if they are not the same.
+const MOST_REFUSALS: i64 = 100;
 
 /// The most reports that are kept of one errand, the one that ends it aside.
 const MOST_REPORTS: i64 = 10_000;
@@ -53,7 +57,9 @@ pub(super) async fn report(
         duplicates::count_one(connection, report.at, rule, "callback", &service).await?;
         return Ok((taken, Some(subject.request)));
     }
-    let standing = standing(&request, &subject, report.earlier);
+    let taken_back = subject.work == Work::Apply
+        && errands::is_taken_back(connection, subject.request, subject.attempt).await?;
+    let standing = standing(&request, &subject, report.earlier, taken_back);
     let heard = judge(standing, subject.before, report.sequence, report.progress);
     // Whoever reported too much on the way may still report the end, which counts once.
     // What came before to another attempt's callback says nothing of the attempt that this is about.
@@ -85,12 +91,16 @@ pub(super) async fn report(
         Heard::Applied => {
             counts(connection, report, None).await?;
             if report.progress.is_final() {
-                settle(connection, &request, report).await?;
+                settle(connection, &request, &subject, report).await?;
             }
         }
         Heard::Orphaned => {
             counts(connection, report, Some(report.at)).await?;
-            let why = format!("after the request was {}", request.view.state);
+            let why = if standing == Standing::TakenBack {
+                "while it was being taken back".to_owned()
+            } else {
+                format!("after the request was {}", request.view.state)
+            };
             audit_orphan(connection, report, &subject, &request, &why).await?;
         }
         Heard::EarlierAttempt if second => {
@@ -173,9 +183,11 @@ async fn met_before(
     let done = sqlx::query(count).bind(report.errand.0).bind(&report.event).execute(&mut *connection).await?;
     exactly_one(&done, "callback")?;
     if !same {
-        // Once; however often it comes, the count goes on.
-        if row.try_get::<i64, _>("mismatches")? == 0 {
-            let entry = said(report, "refused: another report was taken in under this ID");
+        // Each once; however often it comes, the count goes on.
+        let entry = said(report, "refused: another report was taken in under this ID");
+        if row.try_get::<i64, _>("mismatches")? < MOST_REFUSALS
+            && !runs::is_told(connection, subject.request, &entry).await?
+        {
             runs::append(connection, subject.request, subject.attempt, &[entry], report.at).await?;
         }
         return Ok(Some(Taken::Reused));
@@ -187,7 +199,7 @@ async fn met_before(
     }))
 }
 
-fn standing(request: &StoredRequest, subject: &Subject, earlier: bool) -> Standing {
+fn standing(request: &StoredRequest, subject: &Subject, earlier: bool, taken_back: bool) -> Standing {
     let later = earlier || subject.attempt < request.view.attempt;
     let state = request.view.state;
     // Nothing stands that was taken back or removed after all.
@@ -197,6 +209,8 @@ fn standing(request: &StoredRequest, subject: &Subject, earlier: bool) -> Standi
         (true, false) => Standing::EndedOtherwise,
         (false, true) => Standing::LaterAttempt,
         (false, false) if state.is_final() => Standing::Succeeded,
+        (false, false) if taken_back => Standing::TakenBack,
+        (false, false) if state == RequestState::Unknown => Standing::Unknown,
         (false, false) => Standing::Open,
     }
 }
@@ -298,17 +312,33 @@ pub(super) async fn take_over(
 }
 
 /// Lets the request go on, now that its end is known.
-async fn settle(connection: &mut Connection, request: &StoredRequest, report: &Report) -> StoreResult<()> {
+async fn settle(
+    connection: &mut Connection,
+    request: &StoredRequest,
+    subject: &Subject,
+    report: &Report,
+) -> StoreResult<()> {
     let id = request.view.id;
     if request.view.state != RequestState::Unknown {
         return errands::wake(connection, id, report.at).await;
     }
-    // Nobody could tell; now somebody does. A failure leaves the question what stands, which a person answers.
-    if report.progress == Progress::Succeeded {
-        decide::queue(connection, id, request.view.attempt, ("adopt", false), report.at).await?;
-        runs::set_state(connection, request, RequestState::Queued, None, report.at).await?;
+    // Nobody could tell; now somebody does. After a failure the next hold looks what stands, and takes that back.
+    let takes_back = subject.work != Work::Apply && Kind::of(&request.view.action) != Kind::Delete;
+    let intent = match report.progress {
+        _ if takes_back => "abandon",
+        Progress::Succeeded => "adopt",
+        _ => "apply",
+    };
+    decide::queue(connection, id, request.view.attempt, (intent, false), report.at).await?;
+    if takes_back {
+        let done = sqlx::query("UPDATE run SET why = $1 WHERE request = $2")
+            .bind(request.view.reason.as_deref().map(rows::text))
+            .bind(id.0)
+            .execute(&mut *connection)
+            .await?;
+        exactly_one(&done, "run")?;
     }
-    Ok(())
+    runs::set_state(connection, request, RequestState::Queued, None, report.at).await
 }
 
 /// What succeeded elsewhere after its request had come to another end or attempt.

@@ -3,12 +3,13 @@
 use super::{
     approvals, arrivals, change,
     dialect::{self, Connection, FOR_UPDATE, clock},
-    exactly_one, hidden, hooks, lists, lives, notifications, people, quotas,
+    errands, exactly_one, hidden, hooks, lists, lives, notifications, people, quotas,
     rows::{self, canonical},
     runs, submit, write_audit,
 };
 use crate::{
     answer::{Answer, AnswerKind},
+    provisioner::Work,
     store::{
         Arrived, AuditEntry, Effect, Held, Hold, NameHolder, StoreError, StoreResult, StoredRequest,
         Submission, Submitted,
@@ -394,6 +395,13 @@ async fn resolve(
                 .await?;
             exactly_one(&done, "run")?;
         }
+        let again: &[Work] = match (resolution, Kind::of(&request.view.action)) {
+            (Resolution::Retry, Kind::Delete) => &[Work::Destroy],
+            (Resolution::Retry, _) => &[Work::Apply],
+            (Resolution::Abandon, Kind::Create | Kind::Update) => &[Work::Destroy, Work::Undo],
+            _ => &[],
+        };
+        errands::reopen(connection, id, request.view.attempt, again).await?;
         runs::set_state(connection, &request, RequestState::Queued, None, now).await?;
     }
     let line = resolution.line(forced.is_some(), by, forced.or(reason));

@@ -10,7 +10,10 @@ use super::{
 };
 use crate::{
     provisioner::Work,
-    store::{Errand, ErrandSeal, Errands, Held, Hold, Report, StoreError, StoreResult, Taken, Waiting},
+    store::{
+        Back, Errand, ErrandSeal, Errands, Held, Hold, Intent, Report, StoreError, StoreResult, Taken,
+        Waiting,
+    },
 };
 use async_trait::async_trait;
 use domain::{
@@ -50,6 +53,19 @@ impl Errands for Database {
     async fn begin_errand(&self, hold: Hold, errand: Errand, now: Moment) -> StoreResult<Option<Errand>> {
         self.write((hold, errand, now), |(hold, errand, now), connection| {
             Box::pin(begin(connection, *hold, errand, *now))
+        })
+        .await
+    }
+
+    async fn begin_back(
+        &self,
+        hold: Hold,
+        errand: Errand,
+        why: Option<String>,
+        now: Moment,
+    ) -> StoreResult<Back> {
+        self.write((hold, errand, why, now), |(hold, errand, why, now), connection| {
+            Box::pin(begin_back(connection, *hold, errand, why.as_deref(), *now))
         })
         .await
     }
@@ -241,6 +257,81 @@ async fn begin(
         .fetch_one(connection)
         .await?;
     of_row(&row).map(Some)
+}
+
+async fn begin_back(
+    connection: &mut Connection,
+    hold: Hold,
+    errand: &Errand,
+    why: Option<&str>,
+    now: Moment,
+) -> StoreResult<Back> {
+    let Held::Yes(meant) = runs::check(connection, hold).await? else { return Ok(Back::Lost) };
+    let is_decided = matches!(meant, Intent::Cancel | Intent::Abandon);
+    if !is_decided {
+        let succeeded: bool = sqlx::query_scalar(
+            "SELECT EXISTS (SELECT 1 FROM errand
+                             WHERE request = $1 AND attempt = $2 AND operation = 'apply' AND state = 'succeeded')",
+        )
+        .bind(hold.request.0)
+        .bind(i64::from(hold.attempt))
+        .fetch_one(&mut *connection)
+        .await?;
+        if succeeded {
+            return Ok(Back::Stands);
+        }
+    }
+    let (turned, why) = if is_decided { (meant, None) } else { (Intent::Abandon, why) };
+    // What was reported before is no news for whoever takes it back.
+    let done =
+        sqlx::query("UPDATE run SET intent = $1, why = coalesce($2, why), woken = FALSE WHERE request = $3")
+            .bind(rows::intent_word(turned))
+            .bind(why.map(rows::text))
+            .bind(hold.request.0)
+            .execute(&mut *connection)
+            .await?;
+    exactly_one(&done, "run")?;
+    Ok(match begin(connection, hold, errand, now).await? {
+        Some(kept) => Back::Begun(kept, turned),
+        None => Back::Lost,
+    })
+}
+
+/// Whether what an attempt began is being taken back, or was before nobody could tell any more.
+pub(super) async fn is_taken_back(
+    connection: &mut Connection,
+    request: RequestId,
+    attempt: u32,
+) -> StoreResult<bool> {
+    let is = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM errand WHERE request = $1 AND attempt = $2 AND operation <> 'apply')
+            AND NOT EXISTS (SELECT 1 FROM run WHERE request = $1 AND intent NOT IN ('cancel', 'abandon'))",
+    )
+    .bind(request.0)
+    .bind(i64::from(attempt));
+    Ok(is.fetch_one(connection).await?)
+}
+
+/// Forgets the end of what a person lets be done once more; its reports go on from where they were.
+pub(super) async fn reopen(
+    connection: &mut Connection,
+    request: RequestId,
+    attempt: u32,
+    works: &[Work],
+) -> StoreResult<()> {
+    for work in works {
+        // None is met where its end was not reported.
+        sqlx::query(
+            "UPDATE errand SET state = 'running', outcome = NULL, note = NULL
+              WHERE request = $1 AND attempt = $2 AND operation = $3 AND state IN ('succeeded', 'failed')",
+        )
+        .bind(request.0)
+        .bind(i64::from(attempt))
+        .bind(work.as_str())
+        .execute(&mut *connection)
+        .await?;
+    }
+    Ok(())
 }
 
 async fn of_attempt(

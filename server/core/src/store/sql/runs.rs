@@ -199,6 +199,17 @@ pub(super) async fn append(
     Ok(())
 }
 
+/// Whether a request's history holds this entry already.
+pub(super) async fn is_told(
+    connection: &mut Connection,
+    request: RequestId,
+    entry: &EventEntry,
+) -> StoreResult<bool> {
+    let entry = serde_json::to_string(entry).map_err(|error| corrupt(&error))?;
+    let is = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM event WHERE request = $1 AND entry = $2)");
+    Ok(is.bind(request.0).bind(entry).fetch_one(connection).await?)
+}
+
 /// Whether the hold still holds, and what the run is to do. A run that was given back is nobody's: a renewal that was
 /// on its way would otherwise make it wait for a lease that nobody has.
 pub(super) async fn check(connection: &mut Connection, hold: Hold) -> StoreResult<Held> {
