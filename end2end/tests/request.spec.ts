@@ -28,7 +28,7 @@ async function reaches(page: Page, scripted: boolean, word: string): Promise<voi
 test("from the form to success on one page, with the lines of its log as they come", { tag: "@script" }, async ({ page, person }) => {
   const form = await new Form(page, true).open("vm");
   await form.name.fill("one");
-  await form.field("How long it takes").fill("2");
+  await form.field("How long it takes").fill("6");
   await form.button.click();
   await form.arrives("one");
   await page.evaluate(() => document.documentElement.setAttribute("data-same-page", "yes"));
