@@ -61,7 +61,13 @@ use domain::{
     view::GuardView,
 };
 use serde_json::Value;
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -111,6 +117,8 @@ pub(crate) struct Inner {
     marking_key: tokio::sync::OnceCell<MarkingKey>,
     arrivals: mpsc::Sender<Arrived>,
     arrivals_waiting: std::sync::Mutex<Option<mpsc::Receiver<Arrived>>>,
+    /// How many found no place there since it was told last.
+    arrivals_left_out: AtomicU64,
     tokens_used: mpsc::Sender<domain::id::TokenId>,
     tokens_waiting: std::sync::Mutex<Option<mpsc::Receiver<domain::id::TokenId>>>,
 }
@@ -195,6 +203,7 @@ impl Portal {
             set_up_link: uuid::Uuid::from_bytes(link).simple().to_string(),
             arrivals,
             arrivals_waiting: std::sync::Mutex::new(Some(waiting)),
+            arrivals_left_out: AtomicU64::new(0),
             tokens_used,
             tokens_waiting: std::sync::Mutex::new(Some(tokens_waiting)),
         }));
@@ -303,7 +312,7 @@ impl Inner {
         // Of its own: a first that was told to come again may yet be written, under the ID it was sent with.
         arrived.id = SubmissionId(self.ids.uuid(self.clock.now()));
         if self.arrivals.try_send(arrived).is_err() {
-            tracing::warn!("the history of repeats is behind; one arrival was not written down");
+            self.arrivals_left_out.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -355,6 +364,12 @@ impl Inner {
             self.record_unseen(caller, team, arrival.key()?, operation, error).await;
         }
         found
+    }
+
+    /// How many arrivals found no place in the history since this was asked last. They are told together: one line for each
+    /// would fill the log as fast as they come.
+    pub(crate) fn take_left_out(&self) -> u64 {
+        self.arrivals_left_out.swap(0, Ordering::Relaxed)
     }
 
     /// Takes the receivers of what waits to be written; only the first caller gets them.

@@ -117,6 +117,10 @@ async fn write_arrivals(
                 () = shutdown.cancelled() => waiting.close(),
             }
         }
+        let left_out = portal.take_left_out();
+        if left_out > 0 {
+            tracing::warn!(left_out, "the history of repeats is behind; arrivals were not written down");
+        }
         if batch.is_empty() {
             batch = std::iter::from_fn(|| waiting.try_recv().ok()).take(WRITE_AT_ONCE).collect();
         }

@@ -1,11 +1,12 @@
 //! Every arrival is kept with its outcome: firsts with their claim, repeats and refusals in batches soon after.
 
 use crate::{
-    service::Target,
+    Error,
+    service::{ARRIVALS_WAITING, Target},
     testing::{House, SOON, eventually, key, vm, with_fake},
 };
 use bytes::Bytes;
-use domain::{id::RequestId, problem::ProblemKind, role::TeamRole, submission::Channel};
+use domain::{command::Operation, id::RequestId, problem::ProblemKind, role::TeamRole, submission::Channel};
 use std::time::{Duration, Instant};
 
 /// What became of a request's arrivals, once there are this many.
@@ -99,6 +100,19 @@ async fn a_shutdown_writes_what_waits() {
     }
     tokio::time::timeout(SOON, house.shut_down()).await.unwrap();
     assert_eq!(house.store.submissions(id).await.unwrap().results.len(), 4);
+}
+
+#[tokio::test]
+async fn what_the_history_has_no_place_for_is_counted_and_told_together() {
+    // Nobody writes it here.
+    let (house, _) = with_fake().await;
+    let portal = &house.portal.0;
+    let key = key("many").key().unwrap();
+    let arrived = portal.arrived(&house.ann, "alpha", key, Operation::Create, portal.clock.now());
+    for _ in 0..ARRIVALS_WAITING + 3 {
+        portal.record(arrived.clone(), &Err(Error::not_found()), false);
+    }
+    assert_eq!((portal.take_left_out(), portal.take_left_out()), (3, 0));
 }
 
 #[tokio::test]
