@@ -76,14 +76,20 @@ pub(super) async fn reports_out_of_order_never_move_what_is_known_backwards(benc
     }
 }
 
-pub(super) async fn a_report_of_an_earlier_attempt_leaves_the_later_one_alone(bench: Bench) {
-    let (id, first) = gone_elsewhere(&bench).await;
-    assert_eq!(heard(&bench, &first, "end", 5, Failed).await, Applied);
+/// A request whose first attempt was reported as failed and whose second has begun, with what each began.
+async fn begun_again(bench: &Bench) -> (RequestId, Errand, Errand) {
+    let (id, first) = gone_elsewhere(bench).await;
+    assert_eq!(heard(bench, &first, "end", 5, Failed).await, Applied);
     let run = bench.taken("w", bench.now()).await;
     bench.ended(run.hold(), RequestState::Failed, bench.now()).await;
     let retry = bench.decision(scope("retry"), Operation::Retry, Effect::Retry(id, ResourceId(bench.id())));
     assert!(matches!(bench.store.submit(retry).await.unwrap(), Submitted::First(..)));
-    let second = begun(&bench, 2).await;
+    let second = begun(bench, 2).await;
+    (id, first, second)
+}
+
+pub(super) async fn a_report_of_an_earlier_attempt_leaves_the_later_one_alone(bench: Bench) {
+    let (id, first, second) = begun_again(&bench).await;
     assert_ne!(first.id, second.id);
     for (event, sequence, progress) in [("late", 6, Succeeded), ("later", 7, Failed), ("old", 1, Running)] {
         assert_eq!(heard(&bench, &first, event, sequence, progress).await, EarlierAttempt, "{event}");
@@ -100,13 +106,7 @@ pub(super) async fn a_report_of_an_earlier_attempt_leaves_the_later_one_alone(be
 }
 
 pub(super) async fn a_success_of_any_attempt_of_what_ended_otherwise_is_an_orphan_once(bench: Bench) {
-    let (id, first) = gone_elsewhere(&bench).await;
-    assert_eq!(heard(&bench, &first, "end", 5, Failed).await, Applied);
-    let run = bench.taken("w", bench.now()).await;
-    bench.ended(run.hold(), RequestState::Failed, bench.now()).await;
-    let retry = bench.decision(scope("retry"), Operation::Retry, Effect::Retry(id, ResourceId(bench.id())));
-    assert!(matches!(bench.store.submit(retry).await.unwrap(), Submitted::First(..)));
-    let second = begun(&bench, 2).await;
+    let (id, first, second) = begun_again(&bench).await;
     assert_eq!(heard(&bench, &second, "own", 5, Failed).await, Applied);
     let run = bench.taken("w", bench.now()).await;
     bench.ended(run.hold(), RequestState::Failed, bench.now()).await;
@@ -130,13 +130,7 @@ pub(super) async fn a_success_of_any_attempt_of_what_ended_otherwise_is_an_orpha
 pub(super) async fn a_success_of_an_earlier_attempt_beside_a_later_one_is_an_orphan_until_it_is_taken_over(
     bench: Bench,
 ) {
-    let (id, first) = gone_elsewhere(&bench).await;
-    assert_eq!(heard(&bench, &first, "end", 5, Failed).await, Applied);
-    let run = bench.taken("w", bench.now()).await;
-    bench.ended(run.hold(), RequestState::Failed, bench.now()).await;
-    let retry = bench.decision(scope("retry"), Operation::Retry, Effect::Retry(id, ResourceId(bench.id())));
-    assert!(matches!(bench.store.submit(retry).await.unwrap(), Submitted::First(..)));
-    let second = begun(&bench, 2).await;
+    let (id, first, second) = begun_again(&bench).await;
     let flagged = async || {
         let page = bench.store.orphans(None, 10).await.unwrap();
         page.results.iter().map(|orphan| orphan.callback).collect::<Vec<_>>()
