@@ -10,6 +10,7 @@ mod dry_run;
 mod duplicates;
 mod export;
 mod hidden;
+mod history;
 mod hooks;
 mod keyed;
 mod keys;
@@ -30,6 +31,7 @@ pub use change::Target;
 pub(crate) use children::Asking;
 pub use duplicates::DuplicatesQuery;
 pub use export::{Export, ExportFormat};
+pub(crate) use history::History;
 pub(crate) use hooks::DELIVERIES_KEPT;
 pub use hooks::{Event, Tested};
 pub(crate) use notifications::{SECRET_SHOWN_ONCE, old_is_over};
@@ -61,18 +63,12 @@ use domain::{
     view::GuardView,
 };
 use serde_json::Value;
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// How many repeats and refusals may wait to be written into the history.
-const ARRIVALS_WAITING: usize = 10_000;
+/// How many uses of tokens may wait to be noted.
+const USES_WAITING: usize = 10_000;
 
 /// What a portal is made of.
 #[derive(Debug)]
@@ -115,10 +111,7 @@ pub(crate) struct Inner {
     pub(crate) deliveries: hooks::Waiting,
     /// What the marks of secret parameters are made with, once it is needed.
     marking_key: tokio::sync::OnceCell<MarkingKey>,
-    arrivals: mpsc::Sender<Arrived>,
-    arrivals_waiting: std::sync::Mutex<Option<mpsc::Receiver<Arrived>>>,
-    /// How many found no place there since it was told last.
-    arrivals_left_out: AtomicU64,
+    pub(crate) history: History,
     tokens_used: mpsc::Sender<domain::id::TokenId>,
     tokens_waiting: std::sync::Mutex<Option<mpsc::Receiver<domain::id::TokenId>>>,
 }
@@ -185,8 +178,7 @@ impl Portal {
         }
         let mut link = [0; 16];
         ids.fill(&mut link);
-        let (arrivals, waiting) = mpsc::channel(ARRIVALS_WAITING);
-        let (tokens_used, tokens_waiting) = mpsc::channel(ARRIVALS_WAITING);
+        let (tokens_used, tokens_waiting) = mpsc::channel(USES_WAITING);
         let portal = Self(Arc::new(Inner {
             store,
             catalog: Arc::new(catalog),
@@ -201,9 +193,7 @@ impl Portal {
             deliveries: hooks::Waiting::default(),
             marking_key: tokio::sync::OnceCell::new(),
             set_up_link: uuid::Uuid::from_bytes(link).simple().to_string(),
-            arrivals,
-            arrivals_waiting: std::sync::Mutex::new(Some(waiting)),
-            arrivals_left_out: AtomicU64::new(0),
+            history: History::default(),
             tokens_used,
             tokens_waiting: std::sync::Mutex::new(Some(tokens_waiting)),
         }));
@@ -311,9 +301,7 @@ impl Inner {
         }
         // Of its own: a first that was told to come again may yet be written, under the ID it was sent with.
         arrived.id = SubmissionId(self.ids.uuid(self.clock.now()));
-        if self.arrivals.try_send(arrived).is_err() {
-            self.arrivals_left_out.fetch_add(1, Ordering::Relaxed);
-        }
+        self.history.put(arrived);
     }
 
     /// Writes down that somebody repeated an own key whose request it may no longer see. Nothing is kept of senders who
@@ -366,21 +354,9 @@ impl Inner {
         found
     }
 
-    /// How many arrivals found no place in the history since this was asked last. They are told together: one line for each
-    /// would fill the log as fast as they come.
-    pub(crate) fn take_left_out(&self) -> u64 {
-        self.arrivals_left_out.swap(0, Ordering::Relaxed)
-    }
-
-    /// Takes the receivers of what waits to be written; only the first caller gets them.
-    pub(crate) fn take_waiting(
-        &self,
-    ) -> (Option<mpsc::Receiver<Arrived>>, Option<mpsc::Receiver<domain::id::TokenId>>) {
-        let take = |slot: &std::sync::Mutex<Option<_>>| {
-            slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
-        };
-        let tokens = self.tokens_waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        (take(&self.arrivals_waiting), tokens)
+    /// Takes the tokens whose use waits to be noted; only the first caller gets them.
+    pub(crate) fn take_uses(&self) -> Option<mpsc::Receiver<domain::id::TokenId>> {
+        self.tokens_waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
     }
 
     /// Passes a submission that is not a create through the guard: a repeat, a refusal, or the change and its answer.

@@ -8,6 +8,13 @@ use std::time::Duration;
 /// How finely duplicates are counted: the days of every zone begin at such a moment.
 pub const SLOT: Duration = Duration::from_mins(15);
 
+/// The beginning of the slot in which a moment lies, in milliseconds.
+#[must_use]
+pub fn slot(at: Moment) -> i64 {
+    let (at, slot) = (at.millis(), i64::try_from(SLOT.as_millis()).unwrap_or(i64::MAX));
+    at - at.rem_euclid(slot)
+}
+
 /// How many duplicates of one kind fell into a period.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeriodCount {

@@ -164,6 +164,15 @@ pub struct Arrived {
     pub at: Moment,
 }
 
+/// Arrivals that are only counted: one of them, and how many like it there were.
+#[derive(Debug, Clone)]
+pub struct Tally {
+    /// One of them.
+    pub arrived: Arrived,
+    /// How many.
+    pub count: u64,
+}
+
 impl Arrived {
     /// An arrival of this caller, not yet judged.
     #[must_use]
@@ -421,6 +430,9 @@ pub trait Store:
     async fn key_in_use(&self, scope: &Scope) -> StoreResult<bool>;
     /// Writes arrivals down that changed nothing (repeats and refusals); past 1,000 a key they are only counted.
     async fn record(&self, arrivals: Arc<[Arrived]>) -> StoreResult<()>;
+    /// Counts arrivals that changed nothing and are not written down; how many of them came under keys that nobody
+    /// claimed, and so stand nowhere but among the duplicates, if they are any.
+    async fn tally(&self, tallies: Arc<[Tally]>) -> StoreResult<u64>;
 
     /// Creates of the same since a moment that did not come to nothing, newest first.
     async fn same_creates(

@@ -4,6 +4,7 @@
 //! that is lost, nothing this worker does counts any more, and its program is stopped before the lease ends.
 
 mod approvals;
+mod arrivals;
 mod carry_out;
 mod change;
 mod composite;
@@ -20,7 +21,7 @@ mod sweep;
 mod tests;
 mod words;
 
-use crate::{service::Inner, store::Arrived};
+use crate::service::Inner;
 use domain::id::TokenId;
 use std::{collections::HashSet, sync::Arc, time::Duration};
 use tokio::{sync::mpsc, task::JoinSet, time::Instant};
@@ -28,12 +29,8 @@ use tokio_util::sync::CancellationToken;
 
 /// How long an idle worker relies on being woken before it looks by itself.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// How often the history of repeats is written.
+/// How often the histories of repeats and of deliveries are written.
 const WRITE_EVERY: Duration = Duration::from_millis(200);
-/// How often a write of arrivals is tried before they are given up, so that what waits stays bounded.
-const MOST_FAILURES: u32 = 60;
-/// How many arrivals one write takes. It is small, so that no submission waits for long behind it, and little is in memory.
-const WRITE_AT_ONCE: usize = 1000;
 
 /// Runs the portal's own work until `shutdown`.
 pub(crate) async fn background(portal: Arc<Inner>, shutdown: CancellationToken) {
@@ -41,11 +38,10 @@ pub(crate) async fn background(portal: Arc<Inner>, shutdown: CancellationToken) 
     for number in 0..portal.settings.workers {
         tasks.spawn(work(Arc::clone(&portal), number, shutdown.clone()));
     }
-    let (arrivals, tokens) = portal.take_waiting();
-    if let Some(arrivals) = arrivals {
-        tasks.spawn(write_arrivals(Arc::clone(&portal), arrivals, shutdown.clone()));
+    if let Some(waiting) = portal.history.take_waiting() {
+        tasks.spawn(arrivals::write(Arc::clone(&portal), waiting, shutdown.clone()));
     }
-    if let Some(tokens) = tokens {
+    if let Some(tokens) = portal.take_uses() {
         tasks.spawn(write_last_uses(Arc::clone(&portal), tokens, shutdown.clone()));
     }
     if let Some(waiting) = portal.deliveries.take() {
@@ -97,52 +93,6 @@ async fn work(portal: Arc<Inner>, number: usize, shutdown: CancellationToken) {
                     () = tokio::time::sleep(LOOK_AGAIN) => {}
                 }
             }
-        }
-    }
-}
-
-/// Writes repeats and refusals into the history, in batches.
-async fn write_arrivals(
-    portal: Arc<Inner>,
-    mut waiting: mpsc::Receiver<Arrived>,
-    shutdown: CancellationToken,
-) {
-    let mut batch: Arc<[Arrived]> = Arc::default();
-    let mut failures = 0;
-    loop {
-        // Where more waits than one write takes, the next follows at once.
-        if failures > 0 || waiting.len() < WRITE_AT_ONCE {
-            tokio::select! {
-                () = tokio::time::sleep(WRITE_EVERY) => {}
-                () = shutdown.cancelled() => waiting.close(),
-            }
-        }
-        let left_out = portal.take_left_out();
-        if left_out > 0 {
-            tracing::warn!(left_out, "the history of repeats is behind; arrivals were not written down");
-        }
-        if batch.is_empty() {
-            batch = std::iter::from_fn(|| waiting.try_recv().ok()).take(WRITE_AT_ONCE).collect();
-        }
-        if !batch.is_empty() {
-            match portal.store.record(Arc::clone(&batch)).await {
-                Ok(()) => {
-                    batch = Arc::default();
-                    failures = 0;
-                }
-                Err(error) => {
-                    failures += 1;
-                    tracing::warn!(%error, count = batch.len(), failures, "arrivals are not yet in the history");
-                }
-            }
-            if failures == MOST_FAILURES {
-                tracing::error!(count = batch.len(), "arrivals were left out of the history");
-                batch = Arc::default();
-                failures = 0;
-            }
-        }
-        if waiting.is_closed() && waiting.is_empty() && batch.is_empty() {
-            return;
         }
     }
 }

@@ -10,7 +10,12 @@ use crate::{
     signature::sign_standard,
     store::notifications::{AfterTry, TakenDelivery, of_resource},
 };
-use domain::{backoff::NOTIFICATION, notification::NotificationAttemptView, time::Moment, view::Object};
+use domain::{
+    backoff::{NOTIFICATION, retry_after},
+    notification::NotificationAttemptView,
+    time::Moment,
+    view::Object,
+};
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::{task::JoinSet, time::Instant};
@@ -63,10 +68,10 @@ pub(super) async fn send_all(portal: Arc<Inner>, shutdown: CancellationToken) {
 async fn send(portal: Arc<Inner>, taken: TakenDelivery) {
     let begun = Instant::now();
     let at = portal.clock.now();
-    let (status, error, retry_after) = match call(&portal, &taken, at) {
+    let (status, error, asked) = match call(&portal, &taken, at) {
         Err(error) => (None, Some(error), None),
         Ok(call) => match portal.outbound.send(call).await {
-            Ok(reply) => (Some(reply.status), None, retry_after(&reply)),
+            Ok(reply) => (Some(reply.status), None, asked_to_wait(&reply, portal.clock.now())),
             // What came too slowly or is too long was taken all the same.
             Err(Failure::InDoubt { status: Some(status), .. }) if status.is_success() => {
                 (Some(status), None, None)
@@ -76,7 +81,7 @@ async fn send(portal: Arc<Inner>, taken: TakenDelivery) {
         },
     };
     let now = portal.clock.now();
-    let after = after_try(&portal, &taken, status, retry_after, now);
+    let after = after_try(&portal, &taken, status, asked, now);
     let error = error.or_else(|| match status {
         Some(status) if !status.is_success() => Some(format!("the address answered {status}")),
         _ => None,
@@ -101,7 +106,7 @@ fn after_try(
     portal: &Inner,
     taken: &TakenDelivery,
     status: Option<StatusCode>,
-    retry_after: Option<Duration>,
+    asked: Option<Duration>,
     now: Moment,
 ) -> AfterTry {
     match status {
@@ -109,17 +114,16 @@ fn after_try(
         Some(StatusCode::GONE) => AfterTry::Disable("the address answered 410 Gone"),
         _ => {
             let wait = NOTIFICATION.wait(taken.tries, portal.ids.random());
-            let wait = wait.max(retry_after.unwrap_or_default().min(NOTIFICATION.cap));
+            let wait = wait.max(asked.unwrap_or_default().min(NOTIFICATION.cap));
             let until = taken.since.plus(portal.settings.guard.notification_window());
             if now.plus(wait) > until { AfterTry::GiveUp } else { AfterTry::Again(wait) }
         }
     }
 }
 
-/// After how many seconds the other side wants to be asked again (RFC 9110, 10.2.3); a date there is not understood.
-fn retry_after(reply: &Reply) -> Option<Duration> {
-    let text = reply.headers.get(header::RETRY_AFTER)?.to_str().ok()?;
-    text.trim().parse().ok().map(Duration::from_secs)
+/// How long the other side asks to be left alone.
+fn asked_to_wait(reply: &Reply, now: Moment) -> Option<Duration> {
+    retry_after(reply.headers.get(header::RETRY_AFTER)?.to_str().ok()?, Some(now))
 }
 
 /// The call that delivers it now.

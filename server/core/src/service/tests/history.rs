@@ -1,8 +1,7 @@
 //! Every arrival is kept with its outcome: firsts with their claim, repeats and refusals in batches soon after.
 
 use crate::{
-    Error,
-    service::{ARRIVALS_WAITING, Target},
+    service::{Target, history::WAITING},
     testing::{House, SOON, eventually, key, vm, with_fake},
 };
 use bytes::Bytes;
@@ -103,16 +102,30 @@ async fn a_shutdown_writes_what_waits() {
 }
 
 #[tokio::test]
-async fn what_the_history_has_no_place_for_is_counted_and_told_together() {
-    // Nobody writes it here.
-    let (house, _) = with_fake().await;
+async fn what_comes_faster_than_it_can_be_written_is_counted() {
+    let (mut house, _) = with_fake().await;
+    let id = house.create("one").await;
     let portal = &house.portal.0;
-    let key = key("many").key().unwrap();
-    let arrived = portal.arrived(&house.ann, "alpha", key, Operation::Create, portal.clock.now());
-    for _ in 0..ARRIVALS_WAITING + 3 {
-        portal.record(arrived.clone(), &Err(Error::not_found()), false);
+    let repeat = key("create-one").key().unwrap();
+    let repeat = portal.arrived(&house.ann, "alpha", repeat, Operation::Create, portal.clock.now());
+    let answered = house.send("create-one", &vm("one")).await;
+    // Nobody writes it yet.
+    for _ in 0..WAITING + 3 {
+        portal.record(repeat.clone(), &answered, false);
     }
-    assert_eq!((portal.take_left_out(), portal.take_left_out()), (3, 0));
+    house.work();
+    let total = u64::try_from(WAITING).unwrap() + 5;
+    let kept = eventually(async || {
+        let kept = house.store.submissions(id).await.unwrap();
+        (kept.total.unsigned_abs() >= total).then_some(kept)
+    })
+    .await;
+    assert_eq!(kept.total.unsigned_abs(), total, "the first, the one that was sent, and those recorded");
+    assert!(kept.results.len() <= 1000, "{}", kept.results.len());
+    let duplicates = "SELECT sum(count) FROM duplicate_count WHERE rule = 'replayed'";
+    let duplicates: i64 =
+        sqlx::query_scalar(duplicates).fetch_one(&mut house.database().await).await.unwrap();
+    assert_eq!(duplicates.unsigned_abs(), total - 1);
 }
 
 #[tokio::test]

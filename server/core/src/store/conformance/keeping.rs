@@ -24,6 +24,37 @@ pub(super) async fn repeats_are_history_and_past_a_thousand_only_counted(bench: 
     assert!(bench.claim("never").await.is_none());
 }
 
+pub(super) async fn what_is_only_counted_stands_beside_what_is_written_down(bench: Bench) {
+    let id = bench.created("k", "one").await;
+    let repeat = |key| Arrived {
+        outcome: SubmissionOutcome::Replayed,
+        request: Some(id),
+        ..bench.arrived(scope(key), Operation::Create)
+    };
+    let shown = async || {
+        let shown = bench.store.submissions(id).await.unwrap();
+        (shown.results.len(), shown.total, shown.only_counted)
+    };
+    bench.store.record((0..10).map(|_| repeat("k")).collect()).await.unwrap();
+    let tally = |key, count| Tally { arrived: repeat(key), count };
+    let waited = |mut tally: Tally| {
+        tally.arrived.outcome = SubmissionOutcome::Waited;
+        tally
+    };
+    let tallies = [tally("k", 980), waited(tally("k", 4)), tally("never", 5)];
+    assert_eq!(bench.store.tally(tallies.into()).await.unwrap(), 5, "those of no claim");
+    assert_eq!(shown().await, (11, 995, 984));
+    // Room is for a thousand of a key in all, counted or written.
+    bench.store.record((0..10).map(|_| repeat("k")).collect()).await.unwrap();
+    assert_eq!(shown().await, (16, 1005, 989));
+    bench.store.record([repeat("k")].into()).await.unwrap();
+    assert_eq!(shown().await, (16, 1006, 990));
+    let (periods, _) = bench.store.duplicates(vec![at(0), at(1_000_000_000_000_000)], 10).await.unwrap();
+    let mut rules: Vec<_> = periods.iter().map(|period| (period.rule.as_str(), period.count)).collect();
+    rules.sort_unstable();
+    assert_eq!(rules, [("replayed", 10 + 980 + 5 + 10 + 1), ("waited", 4)]);
+}
+
 pub(super) async fn pages_are_stable_while_rows_arrive(bench: Bench) {
     for number in 0..5 {
         bench.created(&format!("k-{number}"), &format!("vm-{number}")).await;

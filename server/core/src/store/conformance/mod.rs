@@ -28,7 +28,7 @@ mod views;
 
 use super::{
     Arrived, Claim, Effect, Ending, Held, Hold, Intent, ListScope, Made, Meaning, NewPrincipal, RequestList,
-    Run, Scope, Store, StoredRequest, Submission, Submitted, Turn, postgres::Postgres, sqlite::Sqlite,
+    Run, Scope, Store, StoredRequest, Submission, Submitted, Tally, Turn, postgres::Postgres, sqlite::Sqlite,
 };
 use crate::answer::{Answer, AnswerKind};
 use domain::{
@@ -379,6 +379,7 @@ promises! {
     what_waits_for_a_create_that_fails_is_canceled
     an_unknown_change_holds_back_the_next_until_it_is_decided
     repeats_are_history_and_past_a_thousand_only_counted
+    what_is_only_counted_stands_beside_what_is_written_down
     duplicates_are_counted_by_time_rule_and_source
     repeats_that_are_only_counted_are_duplicates_too
     duplicates_under_another_key_are_counted_with_their_claim

@@ -5,7 +5,7 @@ use super::{
     duplicates, exactly_one,
     rows::{self, REQUEST, array, hex, moment, parsed},
 };
-use crate::store::{Arrived, StoreError, StoreResult, search::Sought};
+use crate::store::{Arrived, Scope, StoreError, StoreResult, Tally, search::Sought};
 use domain::{
     id::{RequestId, SubmissionId},
     view::{SubmissionView, SubmissionsView},
@@ -110,6 +110,12 @@ async fn insert_all(connection: &mut Connection, arrivals: &[&Arrived]) -> Store
     }
 }
 
+/// How many arrivals came under a key.
+struct Came<'a> {
+    scope: &'a Scope,
+    count: i64,
+}
+
 /// Writes arrivals down that changed nothing, or only counts them, with a handful of statements for all.
 pub(super) async fn record(connection: &mut Connection, arrivals: &[Arrived]) -> StoreResult<()> {
     // By key, so that two servers that write at the same time never wait for each other.
@@ -118,12 +124,18 @@ pub(super) async fn record(connection: &mut Connection, arrivals: &[Arrived]) ->
         by_key.entry(arrived.scope.order()).or_default().push(arrived);
     }
     let groups: Vec<Vec<&Arrived>> = by_key.into_values().collect();
-    let mut before: Vec<Option<i64>> = counted(connection, &groups).await?;
+    let scopes: Vec<Came<'_>> = groups
+        .iter()
+        .filter_map(|group| {
+            let count = i64::try_from(group.len()).unwrap_or(i64::MAX);
+            Some(Came { scope: &group.first()?.scope, count })
+        })
+        .collect();
+    let mut before = counted(connection, &scopes, KEPT_PER_KEY).await?;
     // A refusal may come before there is a claim; then what was kept of its key is counted.
     let unclaimed: Vec<usize> = (0..groups.len()).filter(|place| before[*place].is_none()).collect();
     if !unclaimed.is_empty() {
-        let found =
-            kept(connection, &unclaimed.iter().map(|place| &groups[*place]).collect::<Vec<_>>()).await?;
+        let found = kept(connection, unclaimed.iter().map(|place| &scopes[*place])).await?;
         for (place, count) in unclaimed.into_iter().zip(found) {
             before[place] = Some(count);
         }
@@ -139,28 +151,56 @@ pub(super) async fn record(connection: &mut Connection, arrivals: &[Arrived]) ->
     if !written.is_empty() {
         insert_all(connection, &written).await?;
     }
-    duplicates::count(connection, arrivals).await
+    duplicates::count(connection, arrivals.iter().map(|arrived| (arrived, 1))).await
 }
 
-/// Scopes of groups, each with how many arrivals it has.
-fn scopes<'a>(groups: impl Iterator<Item = &'a Vec<&'a Arrived>>) -> StoreResult<String> {
-    let scopes = groups.filter_map(|group| {
-        let scope = &group.first()?.scope;
-        Some((&scope.team, hex(scope.principal.0.as_bytes()), scope.key.as_str(), group.len()))
+/// Counts arrivals that are not written down; how many of them came under keys that nobody claimed.
+pub(super) async fn tally(connection: &mut Connection, tallies: &[Tally]) -> StoreResult<u64> {
+    let mut by_key: BTreeMap<_, (&Scope, u64)> = BTreeMap::new();
+    for Tally { arrived, count } in tallies {
+        by_key.entry(arrived.scope.order()).or_insert((&arrived.scope, 0)).1 += count;
+    }
+    let scopes: Vec<Came<'_>> = by_key
+        .values()
+        .map(|(scope, count)| Came { scope, count: i64::try_from(*count).unwrap_or(i64::MAX) })
+        .collect();
+    let before = counted(connection, &scopes, 0).await?;
+    let unclaimed = by_key.values().zip(before).filter(|(_, before)| before.is_none());
+    let unclaimed = unclaimed.map(|((_, count), _)| count).sum();
+    duplicates::count(connection, tallies.iter().map(|tally| (&tally.arrived, tally.count))).await?;
+    Ok(unclaimed)
+}
+
+/// Scopes as the statements read them.
+fn array_of<'a>(scopes: impl Iterator<Item = &'a Came<'a>>) -> StoreResult<String> {
+    let scopes = scopes.map(|Came { scope, count }| {
+        (&scope.team, hex(scope.principal.0.as_bytes()), scope.key.as_str(), count)
     });
     array(&scopes.collect::<Vec<_>>())
 }
 
-/// Counts the arrivals of claimed keys; for each group how many of its key were written or counted before, the first
-/// among them, or nothing where the key is not claimed.
-async fn counted(connection: &mut Connection, groups: &[Vec<&Arrived>]) -> StoreResult<Vec<Option<i64>>> {
+/// Counts the arrivals of claimed keys, of each of which at most `written` are written down in all; for each how many of
+/// its key there were before, the first among them, or nothing where the key is not claimed.
+async fn counted(
+    connection: &mut Connection,
+    scopes: &[Came<'_>],
+    written: i64,
+) -> StoreResult<Vec<Option<i64>>> {
+    // What stands on the right side is of before.
     let found = sqlx::query(AssertSqlSafe(format!(
         "WITH asked AS ({SCOPES})
-         UPDATE claim SET repeats = claim.repeats + asked.count FROM asked
+         UPDATE claim
+            SET repeats = claim.repeats + asked.count,
+                only_counted = claim.only_counted
+                             + CASE WHEN 1 + claim.repeats >= $2 THEN asked.count
+                                    WHEN 1 + claim.repeats + asked.count > $2 THEN 1 + claim.repeats + asked.count - $2
+                                    ELSE 0 END
+           FROM asked
           WHERE claim.team = asked.team AND claim.principal = asked.principal AND claim.key = asked.key
       RETURNING claim.team, claim.principal, claim.key, claim.repeats"
     )))
-    .bind(scopes(groups.iter())?)
+    .bind(array_of(scopes.iter())?)
+    .bind(written)
     .fetch_all(connection)
     .await?;
     let mut repeats = HashMap::new();
@@ -169,18 +209,20 @@ async fn counted(connection: &mut Connection, groups: &[Vec<&Arrived>]) -> Store
             (row.try_get("team")?, row.try_get("principal")?, row.try_get("key")?);
         repeats.insert(scope, row.try_get::<i64, _>("repeats")?);
     }
-    Ok(groups
+    Ok(scopes
         .iter()
-        .map(|group| {
-            let scope = &group.first()?.scope;
+        .map(|Came { scope, count }| {
             let now = repeats.get(&(scope.team.clone(), scope.principal.0, scope.key.as_str().to_owned()))?;
-            Some(now - i64::try_from(group.len()).unwrap_or(i64::MAX) + 1)
+            Some(now - count + 1)
         })
         .collect())
 }
 
-/// How many arrivals of each group's key are kept that led to no request.
-async fn kept(connection: &mut Connection, groups: &[&Vec<&Arrived>]) -> StoreResult<Vec<i64>> {
+/// How many arrivals of each key are kept that led to no request.
+async fn kept<'a>(
+    connection: &mut Connection,
+    scopes: impl Iterator<Item = &'a Came<'a>>,
+) -> StoreResult<Vec<i64>> {
     Ok(sqlx::query_scalar(AssertSqlSafe(format!(
         "WITH asked AS ({SCOPES})
          SELECT (SELECT count(*) FROM (SELECT 1 FROM submission AS s
@@ -188,7 +230,7 @@ async fn kept(connection: &mut Connection, groups: &[&Vec<&Arrived>]) -> StoreRe
                                           AND s.key = asked.key AND s.request IS NULL LIMIT {KEPT_PER_KEY}) AS found)
            FROM asked ORDER BY place"
     )))
-    .bind(scopes(groups.iter().copied())?)
+    .bind(array_of(scopes)?)
     .fetch_all(connection)
     .await?)
 }
@@ -225,11 +267,9 @@ pub(super) async fn of_request(
             .fetch_one(&mut *connection)
             .await?
     };
-    // Of every key its first arrival and the repeats, beyond those that are kept.
-    let beyond: i64 = sqlx::query_scalar(AssertSqlSafe(format!(
-        "SELECT CAST(coalesce(sum(1 + repeats - {KEPT_PER_KEY}), 0) AS BIGINT)
-           FROM claim WHERE request = $1 AND repeats >= {KEPT_PER_KEY}"
-    )))
+    let beyond: i64 = sqlx::query_scalar(
+        "SELECT CAST(coalesce(sum(only_counted), 0) AS BIGINT) FROM claim WHERE request = $1",
+    )
     .bind(request.0)
     .fetch_one(connection)
     .await?;

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::store::{
     Arrived, StoreError, StoreResult,
-    duplicates::{Duplicates, PeriodCount, SLOT, SourceCount},
+    duplicates::{Duplicates, PeriodCount, SourceCount, slot},
 };
 use async_trait::async_trait;
 use domain::{duplicates::Rule, name::Name, time::Moment, view::RequestView};
@@ -19,9 +19,7 @@ use uuid::Uuid;
 type Place = (i64, &'static str, &'static str, String, String);
 
 fn place(at: Moment, rule: Rule, channel: &'static str, sent_by: &str, token_label: &str) -> Place {
-    let at = at.millis();
-    let slot = at - at.rem_euclid(rows::millis(SLOT));
-    (slot, rule.as_str(), channel, rows::text(sent_by).into_owned(), rows::text(token_label).into_owned())
+    (slot(at), rule.as_str(), channel, rows::text(sent_by).into_owned(), rows::text(token_label).into_owned())
 }
 
 /// Counts one duplicate, in the transaction that finds it to be one.
@@ -35,15 +33,19 @@ pub(super) async fn count_one(
     add(connection, BTreeMap::from([(place(at, rule, channel, sent_by, ""), 1)])).await
 }
 
-/// Counts the duplicates among arrivals that changed nothing, in the transaction that writes them down.
-pub(super) async fn count(connection: &mut Connection, arrivals: &[Arrived]) -> StoreResult<()> {
+/// Counts the duplicates among arrivals that changed nothing, each with how many like it there were, in the transaction
+/// that writes them down.
+pub(super) async fn count(
+    connection: &mut Connection,
+    arrivals: impl Iterator<Item = (&Arrived, u64)>,
+) -> StoreResult<()> {
     // In one order, so that two servers that count at the same time never wait for each other.
     let mut counts = BTreeMap::new();
-    for arrived in arrivals {
+    for (arrived, times) in arrivals {
         let Some(rule) = Rule::of(arrived.outcome, arrived.problem) else { continue };
         let token_label = arrived.token_label.as_deref().unwrap_or_default();
         let place = place(arrived.at, rule, arrived.channel.as_str(), &arrived.sent_by, token_label);
-        *counts.entry(place).or_default() += 1;
+        *counts.entry(place).or_default() += i64::try_from(times).unwrap_or(i64::MAX);
     }
     add(connection, counts).await
 }

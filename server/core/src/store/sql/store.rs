@@ -11,7 +11,8 @@ use crate::{
     keys,
     store::{
         Arrived, AuditEntry, Bearer, Claim, Ending, Held, Hold, Intent, Made, NewPrincipal, Principal, Run,
-        Scope, Store, StoreResult, StoredRequest, StoredResource, Submission, Submitted, changes::Changes,
+        Scope, Store, StoreResult, StoredRequest, StoredResource, Submission, Submitted, Tally,
+        changes::Changes,
     },
 };
 use async_trait::async_trait;
@@ -51,6 +52,10 @@ impl Store for Database {
 
     async fn record(&self, arrivals: Arc<[Arrived]>) -> StoreResult<()> {
         self.write(arrivals, |arrivals, connection| Box::pin(arrivals::record(connection, arrivals))).await
+    }
+
+    async fn tally(&self, tallies: Arc<[Tally]>) -> StoreResult<u64> {
+        self.write(tallies, |tallies, connection| Box::pin(arrivals::tally(connection, tallies))).await
     }
 
     async fn same_creates(
