@@ -86,7 +86,9 @@ pub(crate) fn sqlite(file: &Path, keys: u64) {
         connection.execute_batch("COMMIT").unwrap();
         from = until;
     }
-    connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE); ANALYZE;").unwrap();
+    connection.execute_batch("ANALYZE; PRAGMA wal_checkpoint(TRUNCATE);").unwrap();
+    // Or the first commit that is measured waits for all of it.
+    std::fs::File::open(file).unwrap().sync_all().unwrap();
 }
 
 /// The same in PostgreSQL.
@@ -94,7 +96,7 @@ pub(crate) async fn postgres(url: &str, keys: u64) {
     let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
     // Made again at the end, for they would be the slowest to fill row by row.
     sqlx::raw_sql(
-        "SET synchronous_commit = off; SET maintenance_work_mem = '512MB'; DROP INDEX IF EXISTS sought_trigram;
+        "SET synchronous_commit = off; SET maintenance_work_mem = '2GB'; DROP INDEX IF EXISTS sought_trigram;
          DROP INDEX sought_term;",
     )
     .execute(&mut connection)
@@ -150,6 +152,9 @@ pub(crate) async fn postgres(url: &str, keys: u64) {
     .execute(&mut connection)
     .await
     .unwrap();
-    // By itself, for it cannot be part of a transaction.
-    sqlx::query("VACUUM ANALYZE").execute(&mut connection).await.unwrap();
+    // Each by itself, for they cannot be part of a transaction. What is not on the disk yet would be written while it is
+    // measured.
+    for statement in ["VACUUM ANALYZE", "CHECKPOINT"] {
+        sqlx::query(statement).execute(&mut connection).await.unwrap();
+    }
 }
