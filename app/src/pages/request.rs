@@ -37,6 +37,9 @@ use leptos_router::hooks::{use_params_map, use_query_map};
 use std::collections::BTreeMap;
 use steps::NextSteps;
 
+/// The longest reason of a decision, as a form's field is told.
+const LONGEST_REASON: u32 = 1000;
+
 /// The page of a request.
 #[component]
 pub fn Request() -> impl IntoView {

@@ -93,6 +93,8 @@ pub struct NextSteps {
     pub retry: Option<String>,
     /// Say what became of it.
     pub resolve: Option<String>,
+    /// Close it without asking its provisioner again.
+    pub force: Option<String>,
     /// Let it be carried out.
     pub approve: Option<String>,
     /// Refuse to let it be carried out.
@@ -113,6 +115,7 @@ impl NextSteps {
             cancel: keep(self.cancel, known.cancel),
             retry: keep(self.retry, known.retry),
             resolve: keep(self.resolve, known.resolve),
+            force: keep(self.force, known.force),
             approve: keep(self.approve, known.approve),
             reject: keep(self.reject, known.reject),
             ..self
@@ -158,6 +161,7 @@ pub async fn see_request(
         cancel: step(TeamAct::Request, &unfinished),
         retry: step(TeamAct::Request, &[RequestState::Failed]),
         resolve: step(TeamAct::Resolve, &[RequestState::Unknown]),
+        force: step(TeamAct::Resolve, &[RequestState::Unknown]).filter(|_| caller.is_admin()),
         approve: decides.then(|| portal.new_submission_key()),
         reject: decides.then(|| portal.new_submission_key()),
         standing,

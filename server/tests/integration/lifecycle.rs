@@ -2,7 +2,7 @@
 
 use super::support::{
     ALPHA, Answer, Home, PASSWORD, World,
-    browser::{Browser, shown},
+    browser::{Browser, hidden, shown},
     eventually, fast, fresh, vm,
 };
 use serde_json::json;
@@ -117,6 +117,43 @@ async fn what_nobody_can_tell_is_for_a_person_to_decide() {
         }
         std::fs::remove_file(state_of(&world, "vm").join("mended")).unwrap();
     }
+}
+
+#[tokio::test]
+async fn who_decides_in_the_browser_says_why_and_only_an_administrator_may_close_by_force() {
+    let home = Home::new(&[]);
+    home.user("root", "admin", None, Some(PASSWORD));
+    let world = World::at(home);
+    let (mut ann, mut root) = (Browser::new(&world.server), Browser::new(&world.server));
+    ann.log_in("ann", PASSWORD).await;
+    root.log_in("root", PASSWORD).await;
+    let decided = async |browser: &mut Browser, name: &str, form: &[(&str, &str)]| {
+        let id = world.ann.made(&vm(name, json!({ "behaviour": "observe-unknown" }))).await;
+        let path = format!("/requests/{id}");
+        eventually("nobody can tell", async || {
+            (world.ann.get(&path).await.json()["state"] == "unknown").then_some(())
+        })
+        .await;
+        let open = browser.get(&path).await.is(200);
+        let form: Vec<_> = [("request_id", hidden(&open, "request_id"))]
+            .into_iter()
+            .chain(form.iter().map(|(name, value)| (*name, (*value).to_owned())))
+            .collect();
+        let form: Vec<_> = form.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        browser.post(&format!("{path}/resolve"), &form).await.is(303);
+        (world.ann.get(&path).await.json(), shown(&browser.get(&path).await.is(200)), shown(&open))
+    };
+    let by_force = [("resolution", "abandon"), ("force", "true"), ("reason", "The rack burned.")];
+    let (request, page, open) = decided(&mut ann, "vm-one", &by_force).await;
+    assert_eq!(request["state"], "unknown");
+    assert!(page.contains("Only an administrator may close a request by force."), "{page}");
+    assert!(!open.contains("Close it by force") && open.contains("How you know"), "{open}");
+    let (request, page, open) = decided(&mut root, "vm-two", &by_force).await;
+    assert_eq!((&request["state"], &request["reason"]), (&json!("failed"), &json!("The rack burned.")));
+    assert!(open.contains("Close it by force") && page.contains("The rack burned."), "{page}");
+    let seen = [("resolution", "adopt"), ("reason", "I saw it.")];
+    let (_, page, _) = decided(&mut ann, "vm-three", &seen).await;
+    assert!(page.contains("adopt, by ann: I saw it."), "{page}");
 }
 
 #[tokio::test]

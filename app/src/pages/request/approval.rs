@@ -1,5 +1,6 @@
 //! The approval of a request: who decides and until when, the forms of those who may, and afterwards who did and why.
 
+use super::LONGEST_REASON;
 use crate::{
     components::{moment::When, posted::Part},
     rpc::requests::RequestPage,
@@ -9,9 +10,6 @@ use domain::{
     state::RequestState,
 };
 use leptos::prelude::*;
-
-/// The longest reason, as a form's field is told.
-const LONGEST: u32 = 1000;
 
 /// What there is to say and to do about the approval; nothing where the request takes none.
 #[component]
@@ -52,7 +50,7 @@ fn Decide(approval: ApprovalView, id: String, asker: String, keys: (String, Stri
                 <input type="hidden" name="request_id" value=approve/>
                 <Part
                     name="reason" of="approve" title="Why it is approved" hint="Optional. Everybody who sees the request reads it."
-                    value=String::new() wrong=String::new() longest=LONGEST
+                    value=String::new() wrong=String::new() longest=LONGEST_REASON
                 />
                 <div class="actions"><button type="submit" class="primary">"Approve"</button></div>
             </form>
@@ -60,7 +58,7 @@ fn Decide(approval: ApprovalView, id: String, asker: String, keys: (String, Stri
                 <input type="hidden" name="request_id" value=reject/>
                 <Part
                     name="reason" of="reject" title="Why it is rejected" hint="Whoever asked reads it."
-                    value=String::new() wrong=String::new() longest=LONGEST required=true
+                    value=String::new() wrong=String::new() longest=LONGEST_REASON required=true
                 />
                 <div class="actions"><button type="submit" class="danger">"Reject"</button></div>
             </form>

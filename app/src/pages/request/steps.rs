@@ -1,7 +1,8 @@
 //! What a person may do about a request next. Plain forms, each with its own key, so that a second click changes
 //! nothing.
 
-use crate::rpc::requests::RequestPage;
+use super::LONGEST_REASON;
+use crate::{components::posted::Part, rpc::requests::RequestPage};
 use domain::{action::Kind, state::Resolution};
 use leptos::prelude::*;
 
@@ -38,7 +39,17 @@ pub fn NextSteps(
                     <span class="quiet">"Opens the next attempt of this same request."</span>
                 </form>
             })}
-            {next.resolve.map(|key| view! { <Resolve kind key action=action("resolve")/> })}
+            {next.resolve.map(|key| {
+                let forced = next.force.map(|key| view! { <Force key action=action("resolve")/> });
+                view! {
+                    <section class="note caution" aria-labelledby="resolve-title">
+                        <h2 id="resolve-title">"Somebody has to decide"</h2>
+                        <p>"Look at the system itself first, then say what became of it."</p>
+                        <Resolve kind key action=action("resolve")/>
+                        {forced}
+                    </section>
+                }
+            })}
         }
     }
 }
@@ -86,13 +97,37 @@ fn Resolve(kind: Kind, key: String, action: String) -> impl IntoView {
         }
     });
     view! {
-        <section class="note caution" aria-labelledby="resolve-title">
-            <h2 id="resolve-title">"Somebody has to decide"</h2>
-            <p>"Look at the system itself first, then say what became of it."</p>
-            <form method="post" action=action>
+        <form class="stack" method="post" action=action>
+            <input type="hidden" name="request_id" value=key/>
+            <Part
+                name="reason" of="resolve" title="How you know" hint="Optional. Everybody who sees the request reads it."
+                value=String::new() wrong=String::new() longest=LONGEST_REASON
+            />
+            <ul class="plain-list">{choices.into_iter().collect_view()}</ul>
+        </form>
+    }
+}
+
+/// Closes what nobody can look at any more, which nobody comes to by one slip.
+#[component]
+fn Force(key: String, action: String) -> impl IntoView {
+    view! {
+        <details class="removal">
+            <summary>"Close it by force…"</summary>
+            <p>
+                "Nothing is looked at and nothing is removed: the request is closed as failed and its name is free,
+                 whatever still stands."
+            </p>
+            <form class="stack" method="post" action=action>
                 <input type="hidden" name="request_id" value=key/>
-                <ul class="plain-list">{choices.into_iter().collect_view()}</ul>
+                <input type="hidden" name="resolution" value=Resolution::Abandon.as_str()/>
+                <input type="hidden" name="force" value="true"/>
+                <Part
+                    name="reason" of="force" title="Why it is closed by force" hint="Everybody who sees the request reads it."
+                    value=String::new() wrong=String::new() longest=LONGEST_REASON required=true
+                />
+                <div class="actions"><button type="submit" class="danger">"Close by force"</button></div>
             </form>
-        </section>
+        </details>
     }
 }

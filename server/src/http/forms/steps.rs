@@ -113,7 +113,11 @@ pub(super) async fn resolve(
     posted: Posted,
 ) -> Result<Response> {
     let page = page_of(&posted);
-    let body = body(&json!({ "resolution": posted.field("resolution") }));
+    let mut meant = json!({ "resolution": posted.field("resolution"), "reason": posted.field("reason") });
+    if posted.field("force") == "true" {
+        meant["force"] = true.into();
+    }
+    let body = body(&meant);
     let work =
         |portal: Portal, caller, arrival| async move { portal.resolve(&caller, &id, arrival, body).await };
     step(&state, posted, &page, work, |_| notice("The decision was taken in.")).await
