@@ -77,7 +77,8 @@ pub struct Effect {
 #[derive(Debug)]
 struct Thing {
     owner: RequestId,
-    parameters: Object,
+    /// As JSON: a measurement makes many of them, and it is the portal's memory that is measured.
+    parameters: Box<str>,
     /// The actions that were done to it.
     done: HashSet<RequestId>,
 }
@@ -131,12 +132,13 @@ impl Fake {
     /// What the thing at a job's name is, if one stands there.
     #[must_use]
     pub fn parameters(&self, job: &Job) -> Option<Object> {
-        self.state().things.get(&place(job)).map(|thing| thing.parameters.clone())
+        let state = self.state();
+        serde_json::from_str(&state.things.get(&place(job))?.parameters).ok()
     }
 
     /// Puts a thing there that no request made.
     pub fn plant(&self, job: &Job, owner: RequestId) {
-        let thing = Thing { owner, parameters: job.parameters.clone(), done: HashSet::new() };
+        let thing = Thing { owner, parameters: text(&job.parameters), done: HashSet::new() };
         self.state().things.insert(place(job), thing);
     }
 
@@ -165,7 +167,7 @@ impl Fake {
         let standing = state.things.get_mut(&place(job));
         match (kind, standing) {
             (Kind::Create, None) => {
-                let parameters = job.parameters.clone();
+                let parameters = text(&job.parameters);
                 let thing = Thing { owner: job.made_by, parameters, done: HashSet::new() };
                 state.things.insert(place(job), thing);
             }
@@ -181,11 +183,11 @@ impl Fake {
                 state.things.remove(&place(job));
             }
             // Taken back already.
-            (_, Some(thing)) if job.undo && thing.parameters == job.parameters => {
+            (_, Some(thing)) if job.undo && thing.parameters == text(&job.parameters) => {
                 return Outcome::Done(outputs(job));
             }
             (_, Some(thing)) => {
-                thing.parameters.clone_from(&job.parameters);
+                thing.parameters = text(&job.parameters);
                 if kind == Kind::Action {
                     thing.done.insert(job.request_id);
                 }
@@ -254,6 +256,10 @@ fn place(job: &Job) -> String {
     format!("{}/{}/{}", job.team, job.resource_type, job.name)
 }
 
+fn text(parameters: &Object) -> Box<str> {
+    serde_json::Value::Object(parameters.clone()).to_string().into()
+}
+
 fn outputs(job: &Job) -> Object {
     Object::from_iter([("address".to_owned(), json!(format!("{}.{}.test", job.name, job.team)))])
 }
@@ -272,7 +278,7 @@ impl Provisioner for Fake {
         }
         let done = match Kind::of(&job.action) {
             Kind::Create | Kind::Delete => true,
-            Kind::Update => thing.parameters == job.parameters,
+            Kind::Update => thing.parameters == text(&job.parameters),
             Kind::Action => thing.done.contains(&job.request_id),
         };
         if done { Observation::Ours(outputs(job)) } else { Observation::Before(outputs(job)) }
