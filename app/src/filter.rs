@@ -178,6 +178,12 @@ impl Filter {
             || self.ended_to.is_some()
     }
 
+    /// Whether the moments between which it looks are written in a zone.
+    #[must_use]
+    pub fn names_zone(&self) -> bool {
+        self.needs_zone() || self.span.is_some()
+    }
+
     /// Whether it lets everything through.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -99,7 +99,7 @@ test("a viewer sees the team's requests and cannot make one", async ({ page, con
   await context.clearCookies();
   await logIn(context, portal, viewer);
   await page.goto("/offerings/vm/new");
-  await expect(page.getByText("You belong to no team that may request this.")).toBeVisible();
+  await expect(page.getByText("You belong to no team in which you may request this")).toBeVisible();
   await expect(new Form(page, scripted).button).toHaveCount(0);
   await page.goto(`/requests/${made.body.id}`);
   await expect(page.getByText("✓ succeeded").first()).toBeVisible();

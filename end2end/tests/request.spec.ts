@@ -122,7 +122,9 @@ test("when nobody can tell, a person decides, and the name is free again", async
   await reaches(page, scripted, "unknown");
   const asked = page.getByRole("heading", { name: "Somebody has to decide" });
   await expect(asked).toBeVisible();
-  await page.getByRole("button", { name: "Abandon" }).click();
+  await page.getByLabel("Abandon").check();
+  await page.getByLabel("How you know").fill("I looked.");
+  await page.getByRole("button", { name: "Decide" }).click();
   await expect(asked).toBeHidden();
   await reaches(page, scripted, "failed");
   const again = await made(person, "one", {});

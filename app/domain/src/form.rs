@@ -170,12 +170,26 @@ pub fn typed(schema: &Value, sent: impl Fn(&str) -> Option<String>) -> Object {
     let fields = fields(schema);
     let mut parameters = Object::new();
     for field in &fields {
-        if let Some(value) = typed_value(field, sent(&field.name)) {
+        let text = sent(&field.name);
+        if text.as_deref().is_none_or(|text| text == "false") && may_say_nothing(field, &fields) {
+            continue;
+        }
+        if let Some(value) = typed_value(field, text) {
             parameters.insert(field.name.clone(), value);
         }
     }
     remove_hidden(&fields, &mut parameters);
     parameters
+}
+
+/// Whether an unticked box says nothing, as a caller who leaves the parameter out: where nothing holds instead, nothing has
+/// to be given, and nothing depends on its being `false`.
+fn may_say_nothing(field: &Field, fields: &[Field]) -> bool {
+    let no = Some((field.name.clone(), Value::Bool(false)));
+    field.kind == FieldKind::Boolean
+        && field.default.is_none()
+        && !field.required
+        && !fields.iter().any(|other| other.visible_when == no)
 }
 
 /// What a resource's parameters become by a form that was opened with `before`.
@@ -345,6 +359,20 @@ mod tests {
             json!({"count": "three", "public": false})
         );
         assert_eq!(typed_from(&[]), json!({"public": false}));
+    }
+
+    #[test]
+    fn an_unticked_box_says_no_only_where_that_says_something() {
+        let schema = json!({"required": ["must"], "properties": {
+            "must": {"type": "boolean"}, "usual": {"type": "boolean", "default": true}, "may": {"type": "boolean"},
+            "decides": {"type": "boolean"}, "why": {"type": "string", "x-visible-when": {"decides": false}}}});
+        let typed_with = |text: Option<&str>| Value::Object(typed(&schema, |_| text.map(str::to_owned)));
+        for unticked in [None, Some("false")] {
+            let mut sent = typed_with(unticked);
+            sent.as_object_mut().unwrap().remove("why");
+            assert_eq!(sent, json!({"must": false, "usual": false, "decides": false}), "{unticked:?}");
+        }
+        assert_eq!(typed_with(Some("on"))["may"], json!(true));
     }
 
     #[test]

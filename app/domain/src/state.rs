@@ -132,6 +132,12 @@ impl Resolution {
         format!("{}{force}, by {by}{reason}", self.as_str())
     }
 
+    /// Whether such a line of a history says that it was done by force.
+    #[must_use]
+    pub fn is_forced(line: &str) -> bool {
+        line.split(',').next().is_some_and(|decided| decided.ends_with(" by force"))
+    }
+
     /// What such a line of a history says was decided; older ones hold the word alone.
     #[must_use]
     pub fn of_line(line: &str) -> Option<Self> {

@@ -193,9 +193,9 @@ pub fn FilterForm(
                     </div>
                     <div class="inline">
                         {day("from", "Requested from", filter.from.clone())}
-                        {day("to", "to, with that day", filter.to.clone())}
+                        {day("to", "Requested until, with that day", filter.to.clone())}
                         {day("ended_from", "Ended from", filter.ended_from.clone())}
-                        {day("ended_to", "to, with that day", filter.ended_to.clone())}
+                        {day("ended_to", "Ended until, with that day", filter.ended_to.clone())}
                         <div class="field">
                             <label for="filter-zone">"Days are those of"</label>
                             <input type="text" id="filter-zone" name="zone" value=given.unwrap_or_default()

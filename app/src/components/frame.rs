@@ -69,7 +69,13 @@ fn NavLink(href: String, text: String) -> impl IntoView {
             if *here == href {
                 Some("page")
             } else {
-                let part = if href == "/" { inside("/offerings") } else { inside(&href) };
+                let part = match href.as_str() {
+                    "/" => inside("/offerings"),
+                    // The page of a request may be about anybody's.
+                    "/requests" => false,
+                    // Whatever belongs to the team.
+                    team => inside(team.strip_suffix("/resources").unwrap_or(team)),
+                };
                 part.then_some("true")
             }
         }

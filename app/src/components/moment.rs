@@ -39,6 +39,8 @@ pub fn When(
 pub fn Ends(
     /// The moment.
     at: Moment,
+    /// How near it is, by the server's clock.
+    near: Nearness,
 ) -> impl IntoView {
     let scripted = Scripted::here();
     let exact = at.to_string();
@@ -46,7 +48,8 @@ pub fn Ends(
         if scripted.get() {
             format!("{}, on {}", ends(at.millis() - browser_now()), local(at))
         } else {
-            format!("expires on {}", utc(at))
+            let verb = if near == Nearness::Past { "expired" } else { "expires" };
+            format!("{verb} on {}", utc(at))
         }
     };
     view! { <time datetime=exact.clone() title=exact>{text}</time> }

@@ -59,9 +59,7 @@ pub fn meaning(state: RequestState, kind: Kind) -> &'static str {
         RequestState::Running => "A worker carries it out.",
         RequestState::Succeeded => "It was carried out.",
         RequestState::Failed => match kind {
-            Kind::Create => {
-                "It was not carried out, and its name is free again. Nothing of it is left behind but what its reason names."
-            }
+            Kind::Create => "It was not carried out, and its name is free again.",
             Kind::Update | Kind::Action => "It was not carried out; the resource is as it was before.",
             Kind::Delete => "It was not deleted.",
         },

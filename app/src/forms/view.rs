@@ -126,7 +126,9 @@ pub fn RequestForm(
 #[component]
 fn Looking(subject: Subject, problem: Option<Problem>) -> impl IntoView {
     let what = match &subject.on {
-        None => "You belong to no team that may request this. Ask an administrator.".to_owned(),
+        None => "You belong to no team in which you may request this: who only looks may not. Ask an owner of your team, or \
+                 an administrator."
+            .to_owned(),
         Some(on) => {
             format!("You may look at what team {} has, and not change it. Members of the team may.", on.team)
         }

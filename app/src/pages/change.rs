@@ -86,7 +86,7 @@ fn opened(wish: fn(Option<String>) -> Wish) -> impl IntoView {
                     <Parts parts/>
                 </section>
             })}
-            {end.map(|(at, end)| view! { <p id="expiry" class=urgency(end.near)>"As it stands, it " <Ends at/> "."</p> })}
+            {end.map(|(at, end)| view! { <p id="expiry" class=urgency(end.near)>"As it stands, it " <Ends at near=end.near/> "."</p> })}
             {unable.then(|| view! {
                 <p class="note caution">"What made this resource is not available at present. Administrators see why in the catalog."</p>
             })}

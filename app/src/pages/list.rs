@@ -43,8 +43,8 @@ pub fn List(
     let zone = reader_zone();
     let asked = move || {
         let query = search.get();
-        // Only days are read in a zone; no other list is read again once the zone is known.
-        let needs = Filter::read(&query).is_ok_and(|filter| filter.needs_zone() && filter.zone.is_none());
+        // Only times are read and written in a zone; no other list is read again once the zone is known.
+        let needs = Filter::read(&query).is_ok_and(|filter| filter.names_zone() && filter.zone.is_none());
         (path.get(), query, needs.then(|| zone.get()).flatten())
     };
     let page = Resource::new_blocking(asked, |(path, query, zone)| list(path, query, zone));

@@ -29,7 +29,7 @@ pub fn Notifications() -> impl IntoView {
         let whole = team == WHOLE_PORTAL;
         let title = title_of(&team);
         let empty = page.rows.is_empty();
-        let rows = page.rows.into_iter().map(|row| view! { <Row row/> }).collect_view();
+        let rows = page.rows.into_iter().map(|(row, failing)| view! { <Row row failing/> }).collect_view();
         let elsewhere = (page.admin && !whole).then(|| {
             view! {
                 <p><a href=format!("/teams/{WHOLE_PORTAL}/notifications")>"Notifications of the whole portal"</a></p>
@@ -75,7 +75,7 @@ fn title_of(team: &str) -> String {
 }
 
 #[component]
-fn Row(row: NotificationView) -> impl IntoView {
+fn Row(row: NotificationView, failing: Option<String>) -> impl IntoView {
     let page = format!("/teams/{}/notifications/{}", row.team, row.id);
     let said = row.events.iter().map(|event| format!("{} {}", event.subject(), event.title()));
     let events = said.collect::<Vec<_>>().join(", ");
@@ -83,7 +83,10 @@ fn Row(row: NotificationView) -> impl IntoView {
         Some(reason) if row.disabled_at.is_some() => {
             view! { <strong>"nothing is sent"</strong> ": " {reason} }.into_any()
         }
-        _ => "is told".into_any(),
+        _ => match failing {
+            Some(why) => view! { "the last try did not arrive: " {why} }.into_any(),
+            None => "is told".into_any(),
+        },
     };
     view! {
         <tr>

@@ -23,10 +23,11 @@ use chain::Chain;
 use domain::{
     action::Kind,
     callback::{Heard, TAKEN_OVER},
+    chain::ChainEntry,
     correlation::CORRELATION_LABEL,
     name::Name,
     search::{encoded, label},
-    state::RequestState,
+    state::{RequestState, Resolution},
     time::Moment,
     view::{EventEntry, EventView, RequestView},
 };
@@ -66,15 +67,23 @@ fn Live(page: RequestPage) -> impl IntoView {
     let request = Memo::new(move |_| page.read().request.clone());
     let state = Memo::new(move |_| request.read().state);
     let submissions = Memo::new(move |_| page.read().submissions.clone());
+    let clean = Memo::new(move |_| {
+        let nothing_left =
+            state.get() == RequestState::Failed && kind == Kind::Create && page.with(came_to_nothing);
+        nothing_left.then_some(" Nothing of it is left behind but what its reason names.")
+    });
+    let progress = Memo::new(move |_| page.with(progress));
     view! {
         <Title text=heading.clone()/>
         <nav class="crumbs" aria-label="Where this is">{way}</nav>
         <h1>{heading}</h1>
-        <Repeated action=action/>
+        <Repeated action=action state=state.get_untracked()/>
         <Said flash/>
         <div class="standing" role="status">
-            <p>{move || view! { <State state=state.get()/> }} " " {move || meaning(state.get(), kind)}</p>
+            <p>{move || view! { <State state=state.get()/> }} " " {move || meaning(state.get(), kind)} {move || clean.get()}</p>
             {move || request.read().reason.clone().map(|reason| view! { <p>{reason}</p> })}
+            {move || progress.get().map(|progress| view! { <p id="progress">"So far: " {progress}</p> })}
+            <Held page/>
         </div>
         {move || (!state.get().is_final()).then(|| view! {
             <noscript>
@@ -96,7 +105,7 @@ fn Live(page: RequestPage) -> impl IntoView {
         <History page/>
         <h2>"Submissions"</h2>
         <p>
-            "Everything that arrived for this request. The first made it; repeats got its result and changed nothing."
+            "Everything that arrived for this request. One made it; repeats got its result and changed nothing."
         </p>
         <p class="quiet">{move || tally(&submissions.read())} "."</p>
         {move || view! { <Submissions submissions=submissions.get()/> }}
@@ -134,6 +143,54 @@ fn orphaned(page: &RequestPage) -> Option<(Moment, bool)> {
     page.events.iter().rev().find_map(said).flatten().map(|at| (at, ended_otherwise))
 }
 
+/// Whether a create that failed was taken back as far as anybody knows: not closed by force, and nothing was reported since.
+fn came_to_nothing(page: &RequestPage) -> bool {
+    let forced = |event: &EventView| match &event.entry {
+        EventEntry::Step { step, detail } => step == "resolve" && Resolution::is_forced(detail),
+        _ => false,
+    };
+    orphaned(page).is_none() && !page.events.iter().any(forced)
+}
+
+/// What was told last of how far the work has come, while it goes on.
+fn progress(page: &RequestPage) -> Option<String> {
+    if page.request.state != RequestState::Running {
+        return None;
+    }
+    page.events.iter().rev().find_map(|event| match &event.entry {
+        EventEntry::Step { step, detail } if step == "progress" && event.attempt == page.request.attempt => {
+            Some(detail.clone())
+        }
+        _ => None,
+    })
+}
+
+/// Names the steps on which the whole waits until somebody decides.
+#[component]
+fn Held(page: RwSignal<RequestPage>) -> impl IntoView {
+    let undecided = Memo::new(move |_| {
+        let page = page.read();
+        let ours = |one: &&ChainEntry| {
+            one.parent_id == Some(page.request.id) && one.step.is_some() && one.state == RequestState::Unknown
+        };
+        let steps = page.chain.results.iter().filter(ours);
+        steps
+            .map(|one| (one.id, one.step.clone().unwrap_or_default(), one.name.to_string()))
+            .collect::<Vec<_>>()
+    });
+    move || {
+        let steps = undecided.get().into_iter().map(|(id, step, name)| {
+            view! {
+                <p class="held">
+                    "It waits: nobody can tell what became of step " {step} ". "
+                    <a href=format!("/requests/{id}")>"Decide about " {name}</a> "."
+                </p>
+            }
+        });
+        steps.collect_view()
+    }
+}
+
 /// Warns of what may stand although the request ended without it, or beside what its later attempt makes.
 #[component]
 fn Orphaned(page: RwSignal<RequestPage>) -> impl IntoView {
@@ -158,16 +215,22 @@ fn Orphaned(page: RwSignal<RequestPage>) -> impl IntoView {
 
 /// Says that the page is the first result of something sent before.
 #[component]
-fn Repeated(action: String) -> impl IntoView {
+fn Repeated(action: String, state: RequestState) -> impl IntoView {
     let query = use_query_map();
     let (repeat, existing) =
         query.with_untracked(|query| (query.get("repeat").is_some(), query.get("existing").is_some()));
-    let was_there = match Kind::of(&action) {
-        Kind::Delete => {
+    let was_there = match (Kind::of(&action), state) {
+        (Kind::Delete, RequestState::Succeeded) => {
             "It was deleted before, just as you asked. Here is the request that did it. Nothing was done twice."
         }
-        _ => {
+        (Kind::Delete, _) => {
+            "To delete it was asked for before. Here is that request, and where it stands. Nothing was done twice."
+        }
+        (_, RequestState::Succeeded) => {
             "This is there already, just as you asked for it. Here is the request that made it. Nothing was made twice."
+        }
+        (_, _) => {
+            "The same was asked for before. Here is that request, and where it stands. Nothing was made twice."
         }
     };
     view! {
@@ -186,7 +249,12 @@ fn Outcome(request: RequestView, reveal: bool, since: Since) -> impl IntoView {
     let (team, kind, name) =
         (request.team.to_string(), request.resource_type.to_string(), request.name.to_string());
     let resource = format!("/teams/{team}/resources/{kind}/{name}");
-    let is_there = succeeded && Kind::of(&request.action) != Kind::Delete;
+    // What a create did not make, and a delete took away, is nowhere.
+    let is_there = match Kind::of(&request.action) {
+        Kind::Create => succeeded,
+        Kind::Update | Kind::Action => true,
+        Kind::Delete => !succeeded,
+    };
     let stands = since == Since::Stands;
     let nothing = request.outputs.is_empty() && (request.secret_outputs.is_empty() || !succeeded);
     let secrets = request.secret_outputs.into_iter().filter(|_| succeeded && stands).map(|output| {

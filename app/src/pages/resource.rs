@@ -9,11 +9,13 @@ use crate::{
         state::State,
         values::Members,
     },
-    rpc::team::{Found, ResourcePage, see_resource, undecided_of},
+    rpc::team::{Found, ResourcePage, foremost_of, see_resource},
 };
 use domain::{
     action::Kind,
+    expiry::Nearness,
     form::shown,
+    state::RequestState,
     view::{Object, OfferingView, RequestSummary},
 };
 use leptos::prelude::*;
@@ -47,14 +49,9 @@ fn Shown(page: ResourcePage) -> impl IntoView {
     let (team, kind, name) =
         (resource.team.to_string(), resource.resource_type.to_string(), resource.name.to_string());
     let path = format!("/teams/{team}/resources/{kind}/{name}");
-    let standing = match (undecided_of(&detail.pending), resource.state.as_str()) {
-        (Some(request), _) => view! { <Undecided request/> }.into_any(),
-        (None, "creating") => "It is being made.".into_any(),
-        (None, "deleting") => "It is being deleted.".into_any(),
-        (None, _) if !detail.pending.is_empty() => "It is there, and a change is under way.".into_any(),
-        (None, _) => "It is there.".into_any(),
-    };
-    let urgent = end.as_ref().map(|end| urgency(end.near)).unwrap_or_default();
+    let pending = foremost_of(&detail.pending);
+    let resource_state = resource.state.clone();
+    let near = end.as_ref().map_or(Nearness::Far, |end| end.near);
     let put_off = end.filter(|_| change).map(|end| end.actions).unwrap_or_default();
     let put_off = put_off.into_iter().map(|action| {
         view! { " " <a href=format!("{path}/actions/{}", action.id)>{action.title}</a> "." }
@@ -77,10 +74,10 @@ fn Shown(page: ResourcePage) -> impl IntoView {
             {kind.clone()} " of team " {team.clone()} ", version " {resource.version} ", since "
             <When at=resource.created_at/>
         </p>
-        <div class="standing"><p>{standing}</p></div>
+        <div class="standing"><p><Stands resource_state pending/></p></div>
         {resource.expires_at.map(|at| view! {
-            <p id="expiry" class=urgent>
-                "It " <Ends at/> "." {put_off} " "
+            <p id="expiry" class=urgency(near)>
+                "It " <Ends at near/> "." {put_off} " "
                 <span class="quiet">"The portal tells of that beforehand, where somebody wants to be told; it removes nothing by itself."</span>
             </p>
         })}
@@ -97,12 +94,18 @@ fn Shown(page: ResourcePage) -> impl IntoView {
     }
 }
 
-/// Says of which request nobody can tell what became of it.
+/// Says whether it is there, and what that waits for.
 #[component]
-pub(super) fn Undecided(
-    /// The request.
-    request: RequestSummary,
+pub(super) fn Stands(
+    /// The resource's state.
+    resource_state: String,
+    /// The request on which it waits.
+    pending: Option<RequestSummary>,
 ) -> impl IntoView {
+    let waits = pending.as_ref().map(|request| (Kind::of(&request.action), request.state));
+    let Some(request) = pending.filter(|request| request.state == RequestState::Unknown) else {
+        return stands(&resource_state, waits).into_any();
+    };
     let what = match Kind::of(&request.action) {
         Kind::Create => "made",
         Kind::Delete => "deleted",
@@ -110,6 +113,24 @@ pub(super) fn Undecided(
     };
     view! {
         "Nobody can tell whether it was " {what} ". " <a href=format!("/requests/{}", request.id)>"Somebody has to decide"</a> "."
+    }
+    .into_any()
+}
+
+/// The same where somebody can tell.
+fn stands(resource_state: &str, waits: Option<(Kind, RequestState)>) -> &'static str {
+    use RequestState::{PendingApproval, Queued};
+    match (resource_state, waits) {
+        ("creating", Some((_, PendingApproval))) => "It is not made yet: that waits for approval.",
+        ("creating", Some((_, Queued))) => "It is not made yet: that waits for a worker.",
+        ("creating", _) => "It is being made.",
+        ("deleting", _) => "It is being deleted.",
+        (_, Some((Kind::Delete, PendingApproval))) => {
+            "It is there. Somebody asked to delete it, which waits for approval."
+        }
+        (_, Some((_, PendingApproval))) => "It is there, and a change waits for approval.",
+        (_, Some(_)) => "It is there, and a change is under way.",
+        (_, None) => "It is there.",
     }
 }
 

@@ -1,6 +1,6 @@
 //! `/teams/{team}/resources`: what a team has.
 
-use super::{cursor, load, resource::Undecided};
+use super::{cursor, load, resource::Stands};
 use crate::{
     components::{
         listing::{OfTeam, Pager},
@@ -10,7 +10,7 @@ use crate::{
     },
     rpc::team::{self, resources},
 };
-use domain::expiry::Nearness;
+use domain::{expiry::Nearness, state::RequestState};
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_params_map;
@@ -57,7 +57,7 @@ pub fn Resources() -> impl IntoView {
 
 #[component]
 fn Card(card: team::Card, reveal: bool) -> impl IntoView {
-    let team::Card { resource, near, undecided } = card;
+    let team::Card { resource, near, pending } = card;
     let (team, kind, name) =
         (resource.team.to_string(), resource.resource_type.to_string(), resource.name.to_string());
     let secrets = resource.secret_outputs.into_iter().map(|output| {
@@ -65,13 +65,11 @@ fn Card(card: team::Card, reveal: bool) -> impl IntoView {
     });
     let secrets = secrets.collect_view();
     let page = format!("/teams/{team}/resources/{kind}/{name}");
-    let what = match (undecided, resource.state.as_str()) {
-        (Some(request), _) => Some(view! { <p class="note caution"><Undecided request/></p> }.into_any()),
-        (None, "creating") => Some(view! { <p class="note">"It is being made."</p> }.into_any()),
-        (None, "deleting") => Some(view! { <p class="note">"It is being deleted."</p> }.into_any()),
-        (None, _) => None,
-    };
-    let urgent = near.filter(|near| *near != Nearness::Far).map(urgency);
+    let what = (resource.state != "active").then(|| {
+        let undecided = pending.as_ref().is_some_and(|request| request.state == RequestState::Unknown);
+        view! { <p class="note" class:caution=undecided><Stands resource_state=resource.state.clone() pending/></p> }
+    });
+    let urgent = near.filter(|near| *near != Nearness::Far);
     let end = resource.expires_at;
     let some_outputs = !resource.outputs.is_empty();
     view! {
@@ -79,11 +77,13 @@ fn Card(card: team::Card, reveal: bool) -> impl IntoView {
             <h2><a href=page>{name.clone()}</a></h2>
             <p class="quiet">
                 {kind.clone()} ", version " {resource.version} ", since " <When at=resource.created_at/> ". "
-                {end.filter(|_| urgent.is_none()).map(|at| view! { "It " <Ends at/> ". " })}
-                <a href=format!("/requests/{}", resource.created_by.id)>"The request that made it"</a>
+                {end.filter(|_| urgent.is_none()).map(|at| view! { "It " <Ends at near=Nearness::Far/> ". " })}
+                <a href=format!("/requests/{}", resource.created_by.id)>
+                    "The request that made it" <span class="visually-hidden">": " {name.clone()}</span>
+                </a>
             </p>
             {what}
-            {end.zip(urgent).map(|(at, class)| view! { <p class=class>"It " <Ends at/> "."</p> })}
+            {end.zip(urgent).map(|(at, near)| view! { <p class=urgency(near)>"It " <Ends at near/> "."</p> })}
             {some_outputs.then(|| view! { <Members members=resource.outputs/> })}
             <dl class="facts">{secrets}</dl>
             <details>

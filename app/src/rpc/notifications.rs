@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 /// Where a team is told.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NotificationsPage {
-    /// The addresses, newest first.
-    pub rows: Vec<NotificationView>,
+    /// The addresses, newest first, each with why the newest of what is to be sent there has not arrived.
+    pub rows: Vec<(NotificationView, Option<String>)>,
     /// The form that makes one: as it was sent, or as it begins.
     pub form: FormState,
     /// Whether the person may see those of the whole portal.
@@ -33,7 +33,15 @@ pub async fn notifications(
     use domain::notification::NotificationEvent;
 
     let (asking, caller) = asked::caller()?;
-    let rows = asking.portal.notifications(&caller, &team).await.map_err(asked::refusal)?;
+    let portal = &asking.portal;
+    let mut rows = Vec::new();
+    for notification in portal.notifications(&caller, &team).await.map_err(asked::refusal)? {
+        let id = notification.id.to_string();
+        let newest = portal.notification_deliveries(&caller, &team, &id, 1, None).await;
+        let newest = newest.map_err(asked::refusal)?.results.pop();
+        let failing = newest.and_then(|mut delivery| delivery.attempts.pop()?.error);
+        rows.push((notification, failing));
+    }
     let mut form = asked::form(&asking, &caller)?;
     if form.values.is_empty() {
         form.values = chosen(&[NotificationEvent::Failed, NotificationEvent::Unknown]);

@@ -3,6 +3,7 @@
 use super::Answer;
 use crate::context::Flash;
 use domain::{
+    action::Kind,
     expiry::Nearness,
     name::Name,
     quota::QuotaUse,
@@ -34,8 +35,8 @@ pub struct Card {
     pub resource: ResourceView,
     /// How near its end is, where it has one.
     pub near: Option<Nearness>,
-    /// The request of which nobody can tell whether it made or deleted it.
-    pub undecided: Option<RequestSummary>,
+    /// The request that has to come to its end first, where it is not simply there.
+    pub pending: Option<RequestSummary>,
 }
 
 /// The end of a resource.
@@ -117,17 +118,14 @@ pub async fn resources(
         portal.resources(&caller, &team, 25, cursor).await.map_err(asked::refusal)?;
     let mut cards = Vec::new();
     for resource in results {
-        let mut undecided = None;
+        let mut pending = None;
         if resource.state != "active" {
             let (kind, name) = (resource.resource_type.as_str(), resource.name.as_str());
-            undecided = portal
-                .resource(&caller, &team, kind, name)
-                .await
-                .ok()
-                .and_then(|found| undecided_of(&found.pending));
+            let found = portal.resource(&caller, &team, kind, name).await.ok();
+            pending = found.and_then(|found| foremost_of(&found.pending));
         }
         let near = portal.end_of(&resource).map(|(near, _)| near);
-        cards.push(Card { resource, near, undecided });
+        cards.push(Card { resource, near, pending });
     }
     let page = Page { results: cards, total, total_is, next };
     let quota = asking.portal.limit_of(&caller, &team).await.map_err(asked::refusal)?;
@@ -136,10 +134,14 @@ pub async fn resources(
     Ok(ResourcesPage { page, reveal: may(TeamAct::Reveal), tells: may(TeamAct::ManageNotifications), quota })
 }
 
-/// The request of which nobody can tell what became of it, if there is one among those that are not at their end.
+/// The request on which a resource waits, among those of it that are not at their end: one of which nobody can tell what
+/// became of it, or else the one that is to take it away, or the first.
 #[must_use]
-pub fn undecided_of(pending: &[RequestSummary]) -> Option<RequestSummary> {
-    pending.iter().find(|request| request.state == RequestState::Unknown).cloned()
+pub fn foremost_of(pending: &[RequestSummary]) -> Option<RequestSummary> {
+    let which = |which: fn(&&RequestSummary) -> bool| pending.iter().find(which);
+    let unknown = which(|request| request.state == RequestState::Unknown);
+    let removal = || which(|request| Kind::of(&request.action) == Kind::Delete);
+    unknown.or_else(removal).or_else(|| pending.first()).cloned()
 }
 
 /// What the address of a resource leads to.

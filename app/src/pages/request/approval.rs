@@ -94,9 +94,9 @@ fn Decided(approval: ApprovalView) -> impl IntoView {
         (Some(Verdict::TimedOut), _) => "Nobody decided in time".to_owned(),
         _ => return ().into_any(),
     };
-    let why = approval.reason.map(|reason| format!(": {reason}"));
-    view! {
-        <p id="decided">{what} {approval.decided_at.map(|at| view! { ", " <When at/> })} {why} "."</p>
-    }
-    .into_any()
+    // Why it was rejected stands above, as what the request came to.
+    let why = approval.reason.filter(|_| approval.verdict == Some(Verdict::Approved));
+    let end = why.map_or_else(|| ".".to_owned(), |reason| format!(": {reason}"));
+    view! { <p id="decided">{what} {approval.decided_at.map(|at| view! { ", " <When at/> })} {end}</p> }
+        .into_any()
 }

@@ -3,7 +3,10 @@
 
 use super::LONGEST_REASON;
 use crate::{components::posted::Part, rpc::requests::RequestPage};
-use domain::{action::Kind, state::Resolution};
+use domain::{
+    action::Kind,
+    state::{RequestState, Resolution},
+};
 use leptos::prelude::*;
 
 /// The next steps, as far as there are any for this person now.
@@ -14,15 +17,14 @@ pub fn NextSteps(
 ) -> impl IntoView {
     let next = Memo::new(move |_| {
         let page = page.read();
-        (page.request.id.to_string(), Kind::of(&page.request.action), page.next.clone())
+        let request = &page.request;
+        let made_of =
+            page.chain.results.iter().any(|one| one.parent_id == Some(request.id) && one.step.is_some());
+        (request.id.to_string(), Kind::of(&request.action), request.state, made_of, page.next.clone())
     });
     move || {
-        let (id, kind, next) = next.get();
-        let canceled = match kind {
-            Kind::Create => "A running program is stopped and what it made is taken away.",
-            Kind::Update | Kind::Action => "A running program is stopped and what it changed is put back.",
-            Kind::Delete => "Only until it has begun; what is half removed is removed to its end.",
-        };
+        let (id, kind, state, made_of, next) = next.get();
+        let canceled = cancellation(kind, state, made_of);
         let action = |step: &str| format!("/requests/{id}/{step}");
         view! {
             {next.cancel.map(|key| view! {
@@ -51,6 +53,25 @@ pub fn NextSteps(
                 }
             })}
         }
+    }
+}
+
+/// What it comes to when a request is canceled that stands like this, and has steps of its own or not.
+fn cancellation(kind: Kind, state: RequestState, made_of: bool) -> &'static str {
+    let begun = state != RequestState::Queued;
+    match kind {
+        Kind::Create if state == RequestState::PendingApproval => {
+            "Nothing was begun. Its name is free again."
+        }
+        _ if state == RequestState::PendingApproval => "Nothing was begun. The resource stays as it is.",
+        Kind::Create if made_of => "Its steps are stopped, and what they made is removed, last first.",
+        Kind::Create if begun => "A running program is stopped and what it made is taken away.",
+        Kind::Create => "What was begun of it, if anything was, is taken away, and its name is free again.",
+        Kind::Update | Kind::Action if begun => {
+            "A running program is stopped and what it changed is put back."
+        }
+        Kind::Update | Kind::Action => "The resource stays as it is, or is put back if something was begun.",
+        Kind::Delete => "Only until it has begun; what is half removed is removed to its end.",
     }
 }
 
@@ -85,25 +106,27 @@ fn Resolve(kind: Kind, key: String, action: String) -> impl IntoView {
     let choices = choices(kind).map(|(resolution, title, meaning)| {
         let hint = format!("resolve-{}", resolution.as_str());
         view! {
-            <li>
-                <button
-                    type="submit" name="resolution" value=resolution.as_str()
-                    class:danger=resolution == Resolution::Abandon aria-describedby=hint.clone()
-                >
-                    {title}
-                </button>
-                <p class="hint" id=hint>{meaning}</p>
-            </li>
+            <label class="tick">
+                <input
+                    type="radio" name="resolution" value=resolution.as_str() required=true aria-describedby=hint.clone()
+                />
+                {title}
+            </label>
+            <p class="hint" id=hint>{meaning}</p>
         }
     });
     view! {
         <form class="stack" method="post" action=action>
             <input type="hidden" name="request_id" value=key/>
+            <fieldset class="field">
+                <legend>"What became of it"</legend>
+                {choices.into_iter().collect_view()}
+            </fieldset>
             <Part
                 name="reason" of="resolve" title="How you know" hint="Optional. Everybody who sees the request reads it."
                 value=String::new() wrong=String::new() longest=LONGEST_REASON
             />
-            <ul class="plain-list">{choices.into_iter().collect_view()}</ul>
+            <div class="actions"><button type="submit" class="primary">"Decide"</button></div>
         </form>
     }
 }

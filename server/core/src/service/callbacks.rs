@@ -29,10 +29,17 @@ const LARGEST: i64 = (1 << 53) - 1;
 /// The longest text of a report's progress or reason, and of one of its log lines.
 const LONGEST_TEXT: usize = 1000;
 const LONGEST_LINE: usize = 4000;
+/// The step by which a history tells what was reported as made after the request had come to another end.
+const MADE: &str = "made elsewhere";
 /// The most log lines of one report.
 const MOST_LINES: usize = 1000;
 
 const MEMBERS: &[&str] = &["state", "sequence", "attempt", "progress", "log", "outputs", "error"];
+
+/// As much of a text as a line holds.
+fn clipped(text: String) -> String {
+    if text.chars().count() > LONGEST_LINE { text.chars().take(LONGEST_LINE).collect() } else { text }
+}
 
 /// A report as it came; nothing of it is believed yet. Of each header every value that was sent.
 #[derive(Debug, Clone, Default)]
@@ -134,8 +141,16 @@ impl Portal {
             public =
                 open.map(|(name, value)| (name.clone(), veiled_value(value.clone(), &secrets))).collect();
         }
+        let mut made: Vec<EventEntry> = (!public.is_empty())
+            .then(|| EventEntry::Step {
+                step: MADE.into(),
+                detail: clipped(Value::Object(public.clone()).to_string()),
+            })
+            .into_iter()
+            .collect();
         if let Some(request) = &request {
             portal.veil_entries(request, &mut said.entries).await?;
+            portal.veil_entries(request, &mut made).await?;
         }
         let outcome = match &said.outcome {
             Some(outcome) => Some(portal.seal_errand(errand.id, "report", outcome)?),
@@ -149,6 +164,7 @@ impl Portal {
             earlier: said.attempt.is_some_and(|attempt| attempt < errand.attempt),
             progress: said.progress,
             entries: said.entries,
+            made: made.pop(),
             outcome,
             outputs: public,
             at: now,

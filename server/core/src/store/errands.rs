@@ -78,6 +78,8 @@ pub struct Report {
     pub progress: Progress,
     /// What it adds to the history, if it counts.
     pub entries: Vec<EventEntry>,
+    /// What it adds to the history, if what it tells of may stand and nobody answers for it.
+    pub made: Option<EventEntry>,
     /// Outputs or a reason, sealed.
     pub outcome: Option<Vec<u8>>,
     /// Of the outputs those that are no secrets.

@@ -202,6 +202,14 @@ impl Inner {
                     format!("{name:?} is a secret of the offering {}, which no event can give", found.id);
                 wrong.push(fault("/parameters", rule));
             }
+            let required =
+                found.schema.value().get("required").and_then(Value::as_array).into_iter().flatten();
+            for name in
+                required.filter_map(Value::as_str).filter(|name| found.schema.secrets().contains(*name))
+            {
+                let rule = format!("needs its parameter {name:?}, a secret, which no event can give");
+                wrong.push(fault("/offering", rule));
+            }
             for name in parameters.keys().filter(|name| !found.schema.allows(name)) {
                 let rule = format!("{name:?} is not a parameter of the offering {}", found.id);
                 wrong.push(fault("/parameters", rule));

@@ -264,6 +264,8 @@ async fn a_late_success_of_what_was_canceled_is_an_orphan_that_administrators_se
     assert_eq!(away.heard("late", &succeeded(1)).await, Heard::Orphaned, "{begun:?}");
     let (repeat, again) = report(&away.house.portal, &first, "late", &succeeded(1)).await.unwrap();
     assert_eq!((repeat.outcome, again), (Heard::Orphaned, true));
+    let history = away.house.history(away.id).await;
+    assert!(history.contains(&"made elsewhere: {\"url\":\"x\"}".to_owned()), "{history:?}");
     assert_eq!(away.house.view(away.id).await.state, Canceled);
     assert_eq!(away.count("SELECT count(*) FROM audit WHERE act = 'orphan'").await, 1);
     let mut ann = away.house.ann.clone();

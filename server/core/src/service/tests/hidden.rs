@@ -465,6 +465,20 @@ async fn no_event_gives_a_secret() {
     let refused =
         house.portal.create_hook(&owner, "alpha", key("h"), body.to_string().into()).await.unwrap_err();
     assert!(refused.fields.iter().any(|field| field.detail.contains("no event can give")), "{refused:?}");
+    // Nor is there a hook for what cannot do without.
+    let house = house
+        .beside(|plan| {
+            let mut needy = plan.offerings[0].schema.value().clone();
+            needy["required"] = json!(["password"]);
+            plan.offerings[0].schema = schema(&needy);
+        })
+        .await;
+    let body =
+        json!({ "title": "events", "offering": "vm", "signature": "bearer", "name": "{{ payload.name }}" });
+    let refused =
+        house.portal.create_hook(&owner, "alpha", key("n"), body.to_string().into()).await.unwrap_err();
+    let told: Vec<_> = refused.fields.iter().map(|field| field.pointer.as_str()).collect();
+    assert_eq!(told, ["/offering"], "{refused:?}");
 }
 
 #[tokio::test]

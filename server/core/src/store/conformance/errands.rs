@@ -108,6 +108,7 @@ pub(super) fn report(
         body_hash: [u8::try_from(sequence).unwrap(); 32],
         sequence,
         earlier: false,
+        made: None,
         outputs: Object::new(),
         progress,
         entries: vec![EventEntry::Log { line: format!("line of {event}") }],

@@ -86,6 +86,9 @@ pub(super) async fn report(
             Heard::Orphaned
         )));
     }
+    if second || heard == Heard::Orphaned {
+        entries.extend(report.made.clone());
+    }
     runs::append(connection, subject.request, subject.attempt, &entries, report.at).await?;
     match heard {
         Heard::Applied => {
