@@ -10,7 +10,10 @@ use super::{
     subject::Deed,
 };
 use crate::components::{moment::When, state::State, told::plainly};
-use domain::problem::{FieldError, Problem};
+use domain::{
+    form::{self, FieldKind},
+    problem::{FieldError, Problem},
+};
 use leptos::prelude::*;
 
 /// What is said of a secret that was typed and is not kept.
@@ -93,6 +96,17 @@ pub(crate) fn said(field: &str, error: &FieldError, driver: Driver) -> String {
     if detail.starts_with("must match the pattern ") && field.strip_prefix("p.").is_some_and(described) {
         return "does not have the form described above".to_owned();
     }
+    let is_json = |parameter: &str| {
+        driver.opened.with_value(|opened| {
+            let fields = form::fields(opened.subject.schema());
+            fields.iter().any(|field| field.name == parameter && field.kind == FieldKind::Json)
+        })
+    };
+    if let Some(kind) = detail.strip_prefix("must be of the type ")
+        && field.strip_prefix("p.").is_some_and(is_json)
+    {
+        return format!("must be JSON of the type {kind}");
+    }
     detail.to_owned()
 }
 
@@ -130,9 +144,15 @@ pub(crate) fn lost(driver: Driver) -> impl IntoView {
 }
 
 fn refused(problem: &Problem, doubtful: bool, driver: Driver) -> AnyView {
-    let errors = problem.errors.iter().map(|error| {
+    let mut errors: Vec<_> = problem
+        .errors
+        .iter()
+        .map(|error| (driver.opened.with_value(|opened| opened.subject.field_of(&error.pointer)), error))
+        .collect();
+    errors.sort_by_key(|(field, _)| place(field.as_deref(), driver));
+    let errors = errors.into_iter().map(|(field, error)| {
         let detail = plainly(&error.detail).to_owned();
-        match driver.opened.with_value(|opened| opened.subject.field_of(&error.pointer)) {
+        match field {
             Some(field) => {
                 let detail = said(&field, error, driver).replace(" above", "");
                 view! { <li>{way_to(field, driver)} ": " {detail}</li> }.into_any()
@@ -145,9 +165,16 @@ fn refused(problem: &Problem, doubtful: bool, driver: Driver) -> AnyView {
     let errors = errors.collect_view();
     let some = !problem.errors.is_empty();
     // The list below says it all, field by field.
-    let what =
-        if some { "Nothing was changed. Correct what is marked and send again." } else { &problem.detail };
-    let what = what.to_owned();
+    let differs = differing(problem, driver);
+    let what = if some {
+        "Nothing was changed. Correct what is marked and send again.".to_owned()
+    } else if differs.is_empty() {
+        problem.detail.clone()
+    } else {
+        format!(
+            "Something of this name exists, and differs in: {differs}. Choose another name. Nothing was changed."
+        )
+    };
     view! {
         <section class="note wrong" aria-labelledby="refused-title">
             <h2 id="refused-title">{problem.title.clone()}</h2>
@@ -160,6 +187,23 @@ fn refused(problem: &Problem, doubtful: bool, driver: Driver) -> AnyView {
         </section>
     }
     .into_any()
+}
+
+/// Where a field stands in the form; what is no field of it comes last.
+fn place(field: Option<&str>, driver: Driver) -> usize {
+    let parameter = |name: &str| {
+        driver.opened.with_value(|opened| {
+            form::fields(opened.subject.schema()).iter().position(|field| field.name == name)
+        })
+    };
+    match field.map(|field| (field, field.strip_prefix("p."))) {
+        Some(("team", _)) => 0,
+        Some(("name" | "confirm", _)) => 1,
+        Some((_, Some(name))) => parameter(name).map_or(usize::MAX, |place| place + 2),
+        Some(("labels", _)) => usize::MAX - 2,
+        Some(_) => usize::MAX - 1,
+        None => usize::MAX,
+    }
 }
 
 /// The titles of what differs from what stands already.

@@ -193,7 +193,7 @@ fn with_lost(mut misfits: Misfits, driver: Driver) -> Misfits {
     for field in driver.lost.get() {
         let message: &mut String = misfits.entry(field).or_default();
         if !message.is_empty() {
-            message.push(' ');
+            message.push_str(". ");
         }
         message.push_str(TYPE_AGAIN);
     }
