@@ -32,8 +32,8 @@ pub struct Run {
     pub why: Option<String>,
     /// Whether an earlier hold may have begun to change something outside.
     pub touched: bool,
-    /// Whether a person lets it be carried out once more even where nobody can tell what was begun. Their word is used up as
-    /// soon as something is begun by it.
+    /// Whether a person decided about it: to let it be carried out once more even where nobody can tell what was begun, or to
+    /// take it back whatever is said to go on. Their word is used up as soon as something is begun by it.
     pub insisted: bool,
     /// For how long the servers that took it have not known its offering.
     pub lacked: Option<Duration>,

@@ -186,7 +186,7 @@ impl Attempt<'_> {
             Intent::Cancel if !self.run.touched => Ok(Verdict::Gone(RequestState::Canceled, None)),
             Intent::Cancel => self.undo(RequestState::Canceled, None).await,
             Intent::Abandon => self.undo(RequestState::Failed, Some(self.why())).await,
-            Intent::Adopt => Ok(match self.observe().await? {
+            Intent::Adopt => Ok(match self.observe_decided().await? {
                 Observation::Ours(outputs) => Verdict::There(outputs),
                 Observation::CannotTell(why) => {
                     self.step("adopt", &format!("taken as done without a look: {why}")).await?;
@@ -207,7 +207,7 @@ impl Attempt<'_> {
     /// Brings the thing about: looks first wherever an earlier hold may have begun.
     async fn apply(&self) -> Result<Verdict, StoreError> {
         if self.run.touched {
-            match self.observe().await? {
+            match self.observe_again().await? {
                 Observation::Ours(outputs) => return Ok(Verdict::There(outputs)),
                 Observation::Absent | Observation::Before(_) => {}
                 Observation::InProgress(elsewhere) => return Ok(Verdict::Waits(elsewhere, None)),
@@ -264,18 +264,23 @@ impl Attempt<'_> {
             return Ok(Verdict::There(outputs));
         }
         let turned = towards(state, reason.as_deref());
-        match self.observe_stopped().await? {
+        let seen = self.observe_stopped().await?;
+        let in_vain = self.goes_on_in_vain(&seen);
+        match seen {
             Observation::Absent | Observation::Foreign => return Ok(Verdict::Gone(state, reason)),
-            Observation::InProgress(elsewhere) => return Ok(Verdict::Waits(elsewhere, turned)),
+            Observation::InProgress(elsewhere) if !in_vain => return Ok(Verdict::Waits(elsewhere, turned)),
             // What came to nothing may have left something.
             Observation::Ours(_)
             | Observation::Before(_)
             | Observation::CameToNothing(_)
+            | Observation::InProgress(_)
             | Observation::CannotTell(_) => {}
         }
         match self.mark_back(Work::Destroy, reason.as_deref()).await? {
             Marked::Lost => return Ok(Verdict::Stopped),
             Marked::Stands(outputs) => return Ok(Verdict::There(outputs)),
+            // A removal that was taken in before and has no end is asked for again.
+            Marked::Begun if in_vain => self.forget_note(),
             Marked::Begun => {}
         }
         let call =

@@ -34,7 +34,7 @@ impl Attempt<'_> {
             Intent::Apply => self.bring_about().await,
             Intent::Cancel => self.withdraw(RequestState::Canceled, None, self.run.touched).await,
             Intent::Abandon => self.withdraw(RequestState::Failed, Some(self.why()), true).await,
-            Intent::Adopt => Ok(match self.observe().await? {
+            Intent::Adopt => Ok(match self.observe_decided().await? {
                 Observation::Ours(outputs) => Verdict::There(outputs),
                 Observation::CannotTell(why) => {
                     self.step("adopt", &format!("taken as done without a look: {why}")).await?;
@@ -109,7 +109,8 @@ impl Attempt<'_> {
     /// What a look at the thing says of the change; nothing where it is still to be done. After a doubt that is a reason
     /// to try again.
     async fn looked(&self, doubt: Option<String>) -> Result<Option<Verdict>, StoreError> {
-        Ok(match self.observe().await? {
+        let seen = if doubt.is_none() { self.observe_again().await? } else { self.observe().await? };
+        Ok(match seen {
             Observation::Ours(outputs) => Some(Verdict::There(outputs)),
             Observation::InProgress(elsewhere) => Some(Verdict::Waits(elsewhere, None)),
             Observation::CameToNothing(why) => {
@@ -141,27 +142,35 @@ impl Attempt<'_> {
         }
         let turned = towards(state, reason.as_deref());
         let seen = self.observe_stopped().await?;
+        let in_vain = self.goes_on_in_vain(&seen);
         if Kind::of(&self.run.request.view.action) == Kind::Action {
             return Ok(match seen {
                 Observation::Ours(outputs) => Verdict::There(outputs),
-                Observation::InProgress(elsewhere) => Verdict::Waits(elsewhere, turned),
-                Observation::CannotTell(why) => Verdict::LookAgain(why),
-                Observation::Before(_)
+                Observation::InProgress(elsewhere) if !in_vain => Verdict::Waits(elsewhere, turned),
+                Observation::CannotTell(why) if !self.run.insisted => Verdict::LookAgain(why),
+                Observation::InProgress(_)
+                | Observation::CannotTell(_)
+                | Observation::Before(_)
                 | Observation::CameToNothing(_)
                 | Observation::Absent
                 | Observation::Foreign => Verdict::Gone(state, reason),
             });
         }
         match seen {
-            Observation::CannotTell(why) => return Ok(Verdict::LookAgain(why)),
-            Observation::InProgress(elsewhere) => return Ok(Verdict::Waits(elsewhere, turned)),
+            Observation::CannotTell(why) if !self.run.insisted => return Ok(Verdict::LookAgain(why)),
+            Observation::InProgress(elsewhere) if !in_vain => return Ok(Verdict::Waits(elsewhere, turned)),
             // What is not done may still stand half-way.
-            Observation::Ours(_) | Observation::Before(_) | Observation::CameToNothing(_) => {}
+            Observation::Ours(_)
+            | Observation::Before(_)
+            | Observation::CameToNothing(_)
+            | Observation::InProgress(_)
+            | Observation::CannotTell(_) => {}
             Observation::Absent | Observation::Foreign => return Ok(Verdict::Gone(state, reason)),
         }
         match self.mark_back(Work::Undo, reason.as_deref()).await? {
             Marked::Lost => return Ok(Verdict::Stopped),
             Marked::Stands(outputs) => return Ok(Verdict::There(outputs)),
+            Marked::Begun if in_vain => self.forget_note(),
             Marked::Begun => {}
         }
         let job = self.undoing();
@@ -197,12 +206,12 @@ impl Attempt<'_> {
             Intent::Apply => self.tear_down().await,
             // Only accepted before anything was begun.
             Intent::Cancel => Ok(Verdict::Gone(RequestState::Canceled, None)),
-            Intent::Abandon => Ok(match self.observe().await? {
+            Intent::Abandon => Ok(match self.observe_decided().await? {
                 Observation::Absent | Observation::Foreign => Verdict::There(Object::new()),
-                Observation::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),
+                Observation::InProgress(elsewhere) if !self.run.insisted => Verdict::Waits(elsewhere, None),
                 _ => Verdict::Gone(RequestState::Failed, Some(self.why())),
             }),
-            Intent::Adopt => Ok(match self.observe().await? {
+            Intent::Adopt => Ok(match self.observe_decided().await? {
                 Observation::Absent | Observation::Foreign => Verdict::There(Object::new()),
                 Observation::InProgress(elsewhere) => Verdict::Waits(elsewhere, None),
                 Observation::CannotTell(why) => {
@@ -218,7 +227,7 @@ impl Attempt<'_> {
 
     async fn tear_down(&self) -> Result<Verdict, StoreError> {
         if self.run.touched {
-            match self.observe().await? {
+            match self.observe_again().await? {
                 Observation::Absent | Observation::Foreign => return Ok(Verdict::There(Object::new())),
                 Observation::InProgress(elsewhere) => return Ok(Verdict::Waits(elsewhere, None)),
                 Observation::Ours(_) | Observation::Before(_) => {}

@@ -1,5 +1,5 @@
-//! What a hold makes of work that it can see nothing of: whether a person lets it be done once more, whether it was never
-//! begun, and what becomes of a run whose offering this server does not know.
+//! What a hold makes of work that it can see nothing of: what a person's decision means for it, whether it was never begun,
+//! and what becomes of a run whose offering this server does not know.
 //!
 //! Whoever chose to try again something that nobody can tell of has decided that it may be done twice; whoever tries a
 //! create again that has failed means that it be made. Their word counts once: it is used up with the recovery point before
@@ -21,6 +21,40 @@ const KNOWN_WITHIN: Duration = Duration::from_mins(10);
 const PASSED_ON: Duration = Duration::from_secs(2);
 
 impl Attempt<'_> {
+    /// A look on which a person's decision is acted. Where something is said to go on without end, the thing itself counts,
+    /// and not what is said of the work.
+    pub(super) async fn observe_decided(&self) -> Result<Observation, StoreError> {
+        match self.observe().await? {
+            Observation::InProgress(_) => self.observe_itself().await,
+            seen => Ok(seen),
+        }
+    }
+
+    /// The same where a person only wants it to be looked at once more: what goes on is not disturbed unless it is done.
+    pub(super) async fn observe_again(&self) -> Result<Observation, StoreError> {
+        let seen = self.observe().await?;
+        if !self.run.insisted || !matches!(seen, Observation::InProgress(_)) {
+            return Ok(seen);
+        }
+        let done = match (self.observe_itself().await?, self.kind()) {
+            (itself @ Observation::Ours(_), Kind::Create | Kind::Update | Kind::Action)
+            | (itself @ (Observation::Absent | Observation::Foreign), Kind::Delete) => Some(itself),
+            _ => None,
+        };
+        Ok(done.unwrap_or(seen))
+    }
+
+    /// Looks at the thing as if nothing were known of work that goes on.
+    async fn observe_itself(&self) -> Result<Observation, StoreError> {
+        self.forget_note();
+        self.observe().await
+    }
+
+    /// Whether what is said to go on is taken back all the same.
+    pub(super) fn goes_on_in_vain(&self, seen: &Observation) -> bool {
+        self.run.insisted && matches!(seen, Observation::InProgress(_))
+    }
+
     /// What comes of a look that cannot tell, before anything is begun; nothing where it is to be done all the same.
     pub(super) async fn blind(&self, why: String) -> Result<Option<Verdict>, StoreError> {
         if !self.run.insisted {

@@ -167,6 +167,13 @@ impl Attempt<'_> {
         Ok(())
     }
 
+    /// Forgets what was noted of the work, in this hold: the next question is asked as if nothing were known of it.
+    pub(super) fn forget_note(&self) {
+        if let Some((_, begun)) = self.away.known().begun.as_mut() {
+            begun.note = Object::new();
+        }
+    }
+
     /// Gives a provisioner what it needs to work elsewhere.
     pub(super) fn equip(&self, context: &mut Context) {
         if self.offering.provisioner.works_elsewhere() {

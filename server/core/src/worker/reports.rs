@@ -98,9 +98,7 @@ impl Attempt<'_> {
     /// What becomes of a removal that was reported as failed: the service is done with it, so a look shows what stands.
     async fn not_removed(&self, why: String) -> Result<Verdict, StoreError> {
         self.recall().await?;
-        if let Some((_, begun)) = self.away.known().begun.as_mut() {
-            begun.note = Object::new();
-        }
+        self.forget_note();
         Ok(match self.observe().await? {
             Observation::Absent | Observation::Foreign => Verdict::There(Object::new()),
             Observation::Ours(_) | Observation::Before(_) | Observation::CameToNothing(_) => {

@@ -336,7 +336,7 @@ async fn reserve(
 }
 
 /// Puts a request that had a run before onto the queue again; what an earlier run did outside is in doubt. With `insisted`,
-/// a person lets it be carried out once more even if that stays so.
+/// a person has decided what to do even if that stays so.
 pub(super) async fn queue(
     connection: &mut Connection,
     id: RequestId,
@@ -383,7 +383,7 @@ async fn resolve(
         let intent = match resolution {
             Resolution::Adopt => ("adopt", false),
             Resolution::Retry => ("apply", true),
-            Resolution::Abandon => ("abandon", false),
+            Resolution::Abandon => ("abandon", true),
         };
         queue(connection, id, request.view.attempt, intent, now).await?;
         if resolution == Resolution::Abandon {

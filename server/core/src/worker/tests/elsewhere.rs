@@ -74,7 +74,9 @@ async fn a_waiting_run_holds_no_worker_up_and_is_woken_early() {
 
 #[tokio::test]
 async fn patience_ends_in_not_knowing_and_a_new_look_has_new_patience() {
-    let script = Scripted::default().applying([begun()]).observing([going_on(), going_on(), ours()]);
+    // The second look of whoever tries again is at the thing itself.
+    let absent = Observation::Absent;
+    let script = Scripted::default().applying([begun()]).observing([going_on(), going_on(), absent, ours()]);
     let (plan, clock) = plan(&script);
     let house = House::at_work(plan).await;
     let id = house.create("one").await;
@@ -83,10 +85,59 @@ async fn patience_ends_in_not_knowing_and_a_new_look_has_new_patience() {
     let view = house.reaches(id, Unknown).await;
     assert_eq!(view.reason.as_deref(), Some("a flow elsewhere: no end after 301 s"));
     house.resolve(id, "retry").await;
-    waits(&house, &script, 3).await;
+    waits(&house, &script, 4).await;
+    assert_eq!(house.view(id).await.state, Running, "what goes on is not begun once more");
     clock.advance(LOOK);
     house.reaches(id, Succeeded).await;
-    assert_eq!(script.calls(), ["apply", "observe", "observe", "observe"]);
+    assert_eq!(script.calls(), ["apply", "observe", "observe", "observe", "observe"]);
+}
+
+#[tokio::test]
+async fn what_is_said_to_go_on_without_end_comes_to_the_end_that_a_person_chooses() {
+    let (absent, cannot_tell) = (|| Observation::Absent, || Observation::CannotTell("no way to look".into()));
+    let seen = |itself| vec![going_on(), going_on(), itself];
+    for (resolution, looks, end, calls) in [
+        ("adopt", seen(ours()), Succeeded, vec!["observe", "observe"]),
+        ("adopt", seen(cannot_tell()), Succeeded, vec!["observe", "observe"]),
+        ("adopt", seen(absent()), Unknown, vec!["observe", "observe"]),
+        ("retry", seen(ours()), Succeeded, vec!["observe", "observe"]),
+        ("abandon", seen(going_on()), Failed, vec!["observe", "stop", "observe", "destroy"]),
+    ] {
+        let script = Scripted::default().applying([begun()]).observing(looks);
+        let (plan, clock) = plan(&script);
+        let house = House::at_work(plan).await;
+        let id = house.create("one").await;
+        waits(&house, &script, 1).await;
+        clock.advance(PATIENCE + Duration::from_secs(1));
+        house.reaches(id, Unknown).await;
+        let before = script.calls().len();
+        house.resolve(id, resolution).await;
+        eventually(async || (script.calls().len() >= before + calls.len()).then_some(())).await;
+        house.reaches(id, end).await;
+        assert_eq!(script.calls()[before..], calls, "{resolution}");
+        assert_eq!(house.is_free("one").await, end == Failed, "{resolution}");
+    }
+}
+
+#[tokio::test]
+async fn a_removal_without_end_is_asked_for_again_by_a_person() {
+    let no = Outcome::Failed("no room".into());
+    let gone = Outcome::Done(Object::new());
+    let script = Scripted::default()
+        .applying([no])
+        .observing([ours(), going_on(), going_on(), going_on(), going_on()])
+        .destroying([begun(), gone]);
+    let (plan, clock) = plan(&script);
+    let house = House::at_work(plan).await;
+    let id = house.create("one").await;
+    waits(&house, &script, 3).await;
+    clock.advance(PATIENCE + Duration::from_secs(1));
+    house.reaches(id, Unknown).await;
+    let before = script.calls().len();
+    house.resolve(id, "abandon").await;
+    house.reaches(id, Failed).await;
+    assert_eq!(script.calls()[before..].last(), Some(&"destroy"));
+    assert!(house.is_free("one").await);
 }
 
 #[tokio::test]
