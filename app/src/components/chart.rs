@@ -59,14 +59,15 @@ pub fn Columns(
             below += count;
             // In thousandths, in whole numbers, so that server and browser write the same.
             let (y, height) = (1000 - below * 1000 / top, count * 1000 / top);
-            view! { <rect class=class x=place * 10 + 1 y=y width="8" height=height.max(4)/> }
+            // The least that still shows once its neighbour's edge lies on it.
+            view! { <rect class=class x=place * 10 + 1 y=y width="8" height=height.max(12)/> }
         });
         let parts = parts.collect_view();
         view! {
             <g>
                 <title>{name}</title>
                 <rect class="hover" x=place * 10 y="0" width="10" height="1000"/>
-                {parts}
+                <g class="parts">{parts}</g>
             </g>
         }
     });

@@ -42,28 +42,57 @@ pub fn Requests(
 }
 
 /// A table with its name and the heads of its columns, which scrolls by itself where it is too wide.
+///
+/// Where its rows become blocks, their roles are written out: a table that is not laid out as one is none to every screen
+/// reader.
 #[component]
 pub fn Table(
     /// What it is called; shown to nobody who sees the heading above it.
     name: &'static str,
     /// The heads of the columns.
     columns: &'static [&'static str],
+    /// Whether a narrow screen shows each row as a block, in which every [`Cell`] names its column.
+    #[prop(optional)]
+    blocks: bool,
+    /// Whether the rows come in bodies of their own.
+    #[prop(optional)]
+    bodies: bool,
     /// The rows.
     children: Children,
 ) -> impl IntoView {
     let id = name.to_lowercase().replace(' ', "-");
-    let heads = columns.iter().map(|head| view! { <th scope="col">{*head}</th> }).collect_view();
+    let role = move |role: &'static str| blocks.then_some(role);
+    let heads = columns
+        .iter()
+        .map(|head| view! { <th scope="col" role=role("columnheader")>{*head}</th> })
+        .collect_view();
+    let rows = if bodies {
+        children()
+    } else {
+        view! { <tbody role=role("rowgroup")>{children()}</tbody> }.into_any()
+    };
     view! {
         <div class="table" role="region" aria-labelledby=id tabindex="0">
-            <table>
+            <table class:blocks=blocks role=role("table")>
                 <caption class="visually-hidden" id=id.clone()>{name}</caption>
-                <thead>
-                    <tr>{heads}</tr>
+                <thead role=role("rowgroup")>
+                    <tr role=role("row")>{heads}</tr>
                 </thead>
-                <tbody>{children()}</tbody>
+                {rows}
             </table>
         </div>
     }
+}
+
+/// A cell of a table whose rows a narrow screen shows as blocks.
+#[component]
+pub fn Cell(
+    /// The head of its column.
+    label: &'static str,
+    /// What stands in it.
+    children: Children,
+) -> impl IntoView {
+    view! { <td role="cell" data-label=label>{children()}</td> }
 }
 
 /// How many there are, and the link to older ones.

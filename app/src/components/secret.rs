@@ -1,6 +1,6 @@
 //! A secret output: hidden until somebody who may see it asks for it, which is recorded.
 
-use super::moment::Scripted;
+use super::{moment::Scripted, values::CopyButton};
 use crate::address::encode;
 use domain::problem::Problem;
 use gloo_net::http::Request;
@@ -33,6 +33,7 @@ pub fn Secret(
     let shown = RwSignal::new(None::<Result<String, String>>);
     let asking = RwSignal::new(false);
     let value = NodeRef::<html::Pre>::new();
+    let name = output.clone();
     let button = NodeRef::<html::Button>::new();
     let hide = move |_| {
         shown.set(None);
@@ -71,8 +72,11 @@ pub fn Secret(
             <dd>
                 {move || match shown.get() {
                     Some(Ok(text)) => view! {
-                        <pre tabindex="0" node_ref=value>{text}</pre>
-                        <button type="button" on:click=hide>"Hide"</button>
+                        <pre tabindex="0" node_ref=value>{text.clone()}</pre>
+                        <div class="actions">
+                            <CopyButton text what=name.clone()/>
+                            <button type="button" class="plain" on:click=hide>"Hide"</button>
+                        </div>
                     }
                     .into_any(),
                     Some(Err(why)) => view! { <p class="field-error">{why}</p> }.into_any(),

@@ -1,6 +1,7 @@
 //! The arrivals of one request.
 
 use super::{
+    listing::Cell,
     moment::{When, apart},
     state::{door, outcome},
 };
@@ -22,17 +23,17 @@ pub fn Submissions(
     let rows = submissions.results.into_iter().map(|row| view! { <Row first=first row/> }).collect_view();
     view! {
         <div class="table" role="group" aria-label="Submissions" tabindex="0">
-            <table>
-                <thead>
-                    <tr>
-                        <th scope="col">"Arrived"</th>
-                        <th scope="col">"Outcome"</th>
-                        <th scope="col">"Asked for"</th>
-                        <th scope="col">"By"</th>
-                        <th scope="col">"Key"</th>
+            <table class="blocks" role="table">
+                <thead role="rowgroup">
+                    <tr role="row">
+                        <th scope="col" role="columnheader">"Arrived"</th>
+                        <th scope="col" role="columnheader">"Outcome"</th>
+                        <th scope="col" role="columnheader">"Asked for"</th>
+                        <th scope="col" role="columnheader">"By"</th>
+                        <th scope="col" role="columnheader">"Key"</th>
                     </tr>
                 </thead>
-                <tbody>{rows}</tbody>
+                <tbody role="rowgroup">{rows}</tbody>
             </table>
         </div>
         {(only_counted > 0).then(|| view! {
@@ -55,23 +56,23 @@ fn Row(first: Option<Moment>, row: SubmissionView) -> impl IntoView {
         other => outcome(other),
     };
     view! {
-        <tr>
-            <td>
+        <tr role="row">
+            <Cell label="Arrived">
                 <When at=row.at/>
                 {later.map(|later| view! { <br/> <span class="quiet">{apart(later)} " after the first"</span> })}
-            </td>
-            <td>
+            </Cell>
+            <Cell label="Outcome">
                 <strong>{row.outcome.as_str()}</strong>
                 <br/>
                 <span class="quiet">{meaning}{row.problem.map(|problem| format!(" ({problem})"))}</span>
-            </td>
-            <td>{row.operation}</td>
-            <td>
+            </Cell>
+            <Cell label="Asked for">{row.operation}</Cell>
+            <Cell label="By">
                 {row.sent_by} " by " {door(row.channel)}
                 <br/>
                 <span class="quiet">{sender}</span>
-            </td>
-            <td><code class="key">{row.key}</code></td>
+            </Cell>
+            <Cell label="Key"><code class="key">{row.key}</code></Cell>
         </tr>
     }
 }

@@ -7,10 +7,11 @@ pub mod test;
 use super::{cursor, load};
 use crate::{
     components::{
-        listing::{Pager, Table},
+        listing::{Cell, Pager, Table},
         moment::{Scripted, When},
         posted::{Removal, ShownOnce, Step},
         told::Said,
+        values::CopyButton,
     },
     rpc::hooks::{HookPage, hook},
 };
@@ -74,7 +75,8 @@ fn Shown(page: HookPage) -> impl IntoView {
         <h1>{title}</h1>
         <Said flash/>
         {secret.map(|secret| view! {
-            <ShownOnce title="The hook's secret" then="Copy it into the sender's settings now." secret/>
+            <ShownOnce title="The hook's secret" then="Copy it into the sender's settings now." secret=secret.clone()/>
+            <CopyButton text=secret what="the secret"/>
         })}
         <h2>"Where events are sent"</h2>
         <p><code class="key" id="hook-address"><Origin/>{address}</code></p>
@@ -148,19 +150,22 @@ fn told(outcome: DeliveryOutcome) -> &'static str {
 fn Deliveries(page: Page<DeliveryView>, path: String) -> impl IntoView {
     let empty = page.results.is_empty();
     let rows = page.results.into_iter().map(|delivery| {
-        let (at, outcome, id) = (delivery.at, delivery.outcome, delivery.id);
-        let request = delivery.request_id.map(|id| view! { <a href=format!("/requests/{id}")>"the request"</a> });
+        let (at, outcome) = (delivery.at, delivery.outcome);
+        let place = format!("{path}/deliveries/{}", delivery.id);
+        let request = delivery.request_id.map(|id| {
+            view! { <a href=format!("/requests/{id}") aria-label=format!("the request {id}")>"the request"</a> }
+        });
         let event = delivery.event_id.unwrap_or_else(|| "none".to_owned());
         view! {
-            <tr>
-                <td><a href=format!("{path}/deliveries/{id}")><When at/></a></td>
-                <td>
+            <tr role="row">
+                <Cell label="Arrived"><a href=place><When at/></a></Cell>
+                <Cell label="Outcome">
                     <strong>{outcome.as_str()}</strong>
                     <br/>
                     <span class="quiet">{told(outcome)}{delivery.problem.map(|problem| format!(" ({problem})"))}</span>
-                </td>
-                <td>{request}</td>
-                <td><code class="key">{event}</code></td>
+                </Cell>
+                <Cell label="Led to">{request}</Cell>
+                <Cell label="Event"><code class="key">{event}</code></Cell>
             </tr>
         }
     });
@@ -174,7 +179,7 @@ fn Deliveries(page: Page<DeliveryView>, path: String) -> impl IntoView {
             view! { <p class="note">"Nothing was delivered yet."</p> }.into_any()
         } else {
             view! {
-                <Table name="Recent deliveries" columns=&["Arrived", "Outcome", "Led to", "Event"]>{rows}</Table>
+                <Table name="Recent deliveries" columns=&["Arrived", "Outcome", "Led to", "Event"] blocks=true>{rows}</Table>
                 <Pager total=page.total at_least=false what="deliveries" path=path.clone() next=page.next/>
             }
             .into_any()

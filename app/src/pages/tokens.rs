@@ -3,10 +3,11 @@
 use super::load;
 use crate::{
     components::{
-        listing::Table,
+        listing::{Cell, Table},
         moment::When,
         posted::{ShownOnce, Step},
         told::Said,
+        values::CopyButton,
     },
     rpc::team::{TokensPage, tokens},
 };
@@ -31,7 +32,8 @@ pub fn Tokens() -> impl IntoView {
             </p>
             <Said flash/>
             {fresh.map(|token| view! {
-                <ShownOnce title="Your new token" then="Copy it now." secret=token id="token"/>
+                <ShownOnce title="Your new token" then="Copy it now." secret=token.clone() id="token"/>
+                <CopyButton text=token what="the token"/>
             })}
             <h2>"Make a token"</h2>
             <form class="stack narrow" method="post" action=crate::address::sent("/tokens")>
@@ -56,7 +58,10 @@ pub fn Tokens() -> impl IntoView {
                 view! { <p class="note">"You have no token. Make one above for your first script."</p> }.into_any()
             } else {
                 view! {
-                    <Table name="Your tokens" columns=&["What it is for", "Made", "Ends", "Last used", "Revoke"]>
+                    <Table
+                        name="Your tokens" columns=&["What it is for", "Made", "Ends", "Last used", "Revoke"]
+                        blocks=true
+                    >
                         {rows}
                     </Table>
                 }
@@ -71,21 +76,21 @@ fn Row(token: TokenView, key: String) -> impl IntoView {
     let revoke = format!("/tokens/{}/revoke", token.id);
     let label = format!("Revoke {}", token.label);
     view! {
-        <tr>
-            <th scope="row">{token.label}</th>
-            <td><When at=token.created_at/></td>
-            <td><When at=token.expires_at/></td>
-            <td>{match token.last_used_at {
+        <tr role="row">
+            <th scope="row" role="rowheader">{token.label}</th>
+            <Cell label="Made"><When at=token.created_at/></Cell>
+            <Cell label="Ends"><When at=token.expires_at/></Cell>
+            <Cell label="Last used">{match token.last_used_at {
                 Some(at) => view! { <When at/> }.into_any(),
                 None => view! { <span class="quiet">"never"</span> }.into_any(),
-            }}</td>
-            <td>{match token.revoked_at {
+            }}</Cell>
+            <Cell label="Revoke">{match token.revoked_at {
                 Some(at) => view! { "revoked " <When at/> }.into_any(),
                 None => view! {
                     <Step action=revoke key text="Revoke" name=label danger=true/>
                 }
                 .into_any(),
-            }}</td>
+            }}</Cell>
         </tr>
     }
 }

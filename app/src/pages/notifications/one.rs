@@ -3,10 +3,11 @@
 use super::{Told, title_of};
 use crate::{
     components::{
-        listing::{Pager, Table},
+        listing::{Cell, Pager, Table},
         moment::When,
         posted::{Removal, ShownOnce, Step},
         told::Said,
+        values::CopyButton,
     },
     pages::{cursor, load},
     rpc::notifications::{NotificationPage, notification},
@@ -45,8 +46,9 @@ pub fn Notification() -> impl IntoView {
             {fresh.map(|secret| view! {
                 <ShownOnce
                     title="The signing secret" then="Give it to the system that is told, which checks signatures with it."
-                    secret
+                    secret=secret.clone()
                 />
+                <CopyButton text=secret what="the secret"/>
             })}
             <State notification=notification.clone() path=path.clone() key=switch.clone()/>
             {(!off).then(|| view! {
@@ -113,7 +115,7 @@ fn Sent(path: String, deliveries: Page<(NotificationDeliveryView, String)>, off:
     let rows = results.into_iter().map(|(delivery, key)| view! { <Row path=path.clone() delivery key off/> });
     let rows = rows.collect_view();
     view! {
-        <Table name="What was sent" columns=&["State", "What", "Happened", "Tries", "Again"]>{rows}</Table>
+        <Table name="What was sent" columns=&["State", "What", "Happened", "Again"] blocks=true bodies=true>{rows}</Table>
         <Pager total at_least=total_is.is_some() what="notifications" path next/>
     }
     .into_any()
@@ -135,7 +137,12 @@ fn Row(path: String, delivery: NotificationDeliveryView, key: String, off: bool)
     let place = request_id.map(|request| format!("/requests/{request}"));
     let place = place.or_else(|| resource.map(|resource| resource.path()));
     let what = match place {
-        Some(place) => view! { <a href=place>{event.subject()}</a> " " {event.title()} }.into_any(),
+        Some(place) => {
+            // Each of these links says which it is; what its address ends with tells them apart.
+            let which = place.rsplit('/').next().unwrap_or_default();
+            let name = format!("{} {which}", event.subject());
+            view! { <a href=place aria-label=name>{event.subject()}</a> " " {event.title()} }.into_any()
+        }
         None => event.title().into_any(),
     };
     let waits = next_at.filter(|_| state == NotificationDeliveryState::Waiting && !off);
@@ -148,27 +155,30 @@ fn Row(path: String, delivery: NotificationDeliveryView, key: String, off: bool)
         view! { <li><When at=attempt.at/> ", " {attempt.millis} " ms: " {came}</li> }
     });
     let log = log.collect_view();
+    let tried = if tries == 0 {
+        view! { <span class="quiet">"No try yet."</span> }.into_any()
+    } else {
+        let many = if tries == 1 { "1 try".to_owned() } else { format!("{tries} tries") };
+        view! { <details><summary>{many}</summary><ul>{log}</ul></details> }.into_any()
+    };
     view! {
-        <tr id=id.to_string()>
-            <td>{state.title()} {waits.map(|at| view! { ", next try " <When at/> })}</td>
-            <td>{what}<br/><code class="key">{id.to_string()}</code></td>
-            <td><When at=created_at/></td>
-            <td>
-                {if tries == 0 {
-                    "none yet".into_any()
-                } else {
-                    let many = if tries == 1 { "1 try".to_owned() } else { format!("{tries} tries") };
-                    view! { <details><summary>{many}</summary><ul>{log}</ul></details> }.into_any()
-                }}
-            </td>
-            <td>
-                {(!off).then(|| view! {
-                    <Step
-                        action=format!("{path}/deliveries/{id}/resend") key text="Send again"
-                        name=format!("Send again: {id}")
-                    />
-                })}
-            </td>
-        </tr>
+        <tbody class="with-more" role="rowgroup" id=id.to_string()>
+            <tr role="row">
+                <Cell label="State">{state.title()} {waits.map(|at| view! { ", next try " <When at/> })}</Cell>
+                <Cell label="What">{what}<br/><code class="key">{id.to_string()}</code></Cell>
+                <Cell label="Happened"><When at=created_at/></Cell>
+                <Cell label="Again">
+                    {(!off).then(|| view! {
+                        <Step
+                            action=format!("{path}/deliveries/{id}/resend") key text="Send again"
+                            name=format!("Send again: {id}")
+                        />
+                    })}
+                </Cell>
+            </tr>
+            <tr role="row">
+                <td role="cell" colspan="4">{tried}</td>
+            </tr>
+        </tbody>
     }
 }

@@ -28,7 +28,7 @@ pub fn Chain(
                 <section aria-labelledby="chain-title">
                     <h2 id="chain-title">"What belongs together"</h2>
                     <p>"The request that all began with, and what descends from it. They share one correlation ID."</p>
-                    <div class="chain">{branches(&chain.results, &roots, this)}</div>
+                    <div class="chain">{branches(&chain.results, &roots, &[], this)}</div>
                     {chain.more.then(|| view! {
                         <p class="quiet">"Only " {MOST_SHOWN} " are shown here. Search by the correlation ID to find all."</p>
                     })}
@@ -38,12 +38,13 @@ pub fn Chain(
     }
 }
 
-/// A list of these requests, each with those that descend from it.
-fn branches(all: &[ChainEntry], these: &[&ChainEntry], this: RequestId) -> AnyView {
+/// A list of these requests, each with those that descend from it, and of the steps that no request stands for yet.
+fn branches(all: &[ChainEntry], these: &[&ChainEntry], not_begun: &[String], this: RequestId) -> AnyView {
     let items = these.iter().map(|one| {
         let below: Vec<&ChainEntry> = all.iter().filter(|other| other.parent_id == Some(one.id)).collect();
         let what = format!("{} {}/{}", one.action, one.resource_type, one.name);
         let is_this = one.id == this;
+        let is_end = below.is_empty() && one.not_begun.is_empty();
         view! {
             <li>
                 <State state=one.state/>
@@ -51,17 +52,21 @@ fn branches(all: &[ChainEntry], these: &[&ChainEntry], this: RequestId) -> AnyVi
                 <a href=format!("/requests/{}", one.id) aria-current=is_this.then_some("page")>{what}</a>
                 {one.step.clone().map(|step| view! { <span class="quiet">" step " {step}</span> })}
                 {is_this.then(|| view! { <strong>" (this request)"</strong> })}
-                {(!below.is_empty()).then(|| branches(all, &below, this))}
-                {(!one.not_begun.is_empty()).then(|| view! { <NotBegun steps=one.not_begun.clone()/> })}
+                {(!is_end).then(|| branches(all, &below, &one.not_begun, this))}
             </li>
         }
     });
-    view! { <ul>{items.collect_view()}</ul> }.into_any()
-}
-
-/// Steps that no request stands for yet.
-#[component]
-fn NotBegun(steps: Vec<String>) -> impl IntoView {
-    let items = steps.into_iter().map(|step| view! { <li class="quiet">"not begun: step " {step}</li> });
-    view! { <ul>{items.collect_view()}</ul> }
+    let items = items.collect_view();
+    let steps = not_begun.iter().map(|step| {
+        view! {
+            <li>
+                <span class="state state-not-begun">
+                    <span aria-hidden="true">"◌"</span>
+                    " not begun: step "
+                    {step.clone()}
+                </span>
+            </li>
+        }
+    });
+    view! { <ul>{items} {steps.collect_view()}</ul> }.into_any()
 }
