@@ -3,7 +3,7 @@
 use super::{cursor, load_again};
 use crate::{
     components::{
-        listing::{Pager, Table},
+        listing::{Cell, Pager, Table},
         moment::When,
         state::{State, word},
     },
@@ -64,7 +64,12 @@ fn Shown(page: Page<OrphanView>, older: bool) -> impl IntoView {
             view! { <p class="note">"Nothing was reported too late."</p> }.into_any()
         } else {
             view! {
-                <Table name="Orphans" columns=&["Name", "The request is", "Reported as done", "It ended", "Offering", "Team"]>{rows}</Table>
+                <Table
+                    name="Orphans"
+                    columns=&["Name", "The request is", "Reported as done", "It ended", "Offering", "Team"] blocks=true
+                >
+                    {rows}
+                </Table>
                 <Pager total=page.total at_least what="orphans" path="/orphans".to_owned() older next=page.next/>
             }
             .into_any()
@@ -81,17 +86,17 @@ fn Row(orphan: OrphanView) -> impl IntoView {
         None => view! { <span class="quiet">{word(request.state)}</span> }.into_any(),
     };
     view! {
-        <tr>
-            <th scope="row">
+        <tr role="row">
+            <th scope="row" role="rowheader">
                 <a href=format!("/requests/{}", request.id)>{request.name.to_string()}</a>
                 <br/>
                 <span class="quiet">"attempt " {attempt} ", callback " <code class="key">{callback.to_string()}</code></span>
             </th>
-            <td><State state=request.state/></td>
-            <td><When at/></td>
-            <td>{ended}</td>
-            <td>{request.offering.to_string()}</td>
-            <td>{request.team.to_string()}</td>
+            <Cell label="The request is"><State state=request.state/></Cell>
+            <Cell label="Reported as done"><When at/></Cell>
+            <Cell label="It ended">{ended}</Cell>
+            <Cell label="Offering">{request.offering.to_string()}</Cell>
+            <Cell label="Team">{request.team.to_string()}</Cell>
         </tr>
     }
 }
