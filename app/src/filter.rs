@@ -74,6 +74,20 @@ pub struct Filter {
     pub zone: Option<String>,
 }
 
+/// How many pairs of an address are read one by one.
+const MOST_PAIRS: usize = 100;
+
+/// A pair of an address that is not understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misread {
+    /// Its name.
+    pub name: String,
+    /// What was typed.
+    pub value: String,
+    /// The rule that it broke.
+    pub rule: String,
+}
+
 /// One condition of a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
@@ -132,6 +146,25 @@ impl Filter {
         }
         filter.search = Search::read(pairs)?;
         Ok(filter)
+    }
+
+    /// What an address' query spells as far as it is understood, and the pairs that are not, with the rule that each broke: so
+    /// that a form shows all of it again.
+    #[must_use]
+    pub fn read_apart(query: &str) -> (Self, Vec<Misread>) {
+        if let Ok(filter) = Self::read(query) {
+            return (filter, Vec::new());
+        }
+        let (mut understood, mut misread) = (Vec::new(), Vec::new());
+        for (name, value) in search::decoded(query).into_iter().take(MOST_PAIRS) {
+            let mut pairs = understood.clone();
+            pairs.push((name.clone(), value.clone()));
+            match Self::read(&search::encoded(&pairs)) {
+                Ok(_) => understood = pairs,
+                Err(SearchError { rule, .. }) => misread.push(Misread { name, value, rule }),
+            }
+        }
+        (Self::read(&search::encoded(&understood)).unwrap_or_default(), misread)
     }
 
     /// One pair of the API's grammar, or of what a form sends in its place.
@@ -292,6 +325,21 @@ mod tests {
 
     fn read(query: &str) -> Filter {
         Filter::read(query).unwrap()
+    }
+
+    #[test]
+    fn a_mistake_takes_nothing_else_out_of_the_form() {
+        let sent = "filters[state][IN]=failed&filters[state][IN]=unknown&label=env%3Dprod&filters[name][CONTAINS]=n1\
+                    &time=never&parameter=size:large";
+        let (filter, misread) = Filter::read_apart(sent);
+        assert_eq!(
+            filter,
+            read("filters[state][IN]=failed,unknown&filters[name][CONTAINS]=n1&parameter=size:large")
+        );
+        let told: Vec<_> = misread.iter().map(|one| (one.name.as_str(), one.value.as_str())).collect();
+        assert_eq!(told, [("label", "env=prod"), ("time", "never")]);
+        assert_eq!(misread[0].rule, "is written as key:value");
+        assert_eq!(Filter::read_apart("q=x"), (read("q=x"), Vec::new()));
     }
 
     #[test]

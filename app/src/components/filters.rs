@@ -2,7 +2,7 @@
 //! of it are links and a form that asks, so that the address holds the filter and Back leads to the one before.
 
 use super::moment::reader_zone;
-use crate::filter::{Condition, Filter, Span, equal};
+use crate::filter::{Condition, Filter, Misread, Span, equal};
 use domain::{
     correlation::CORRELATION_LABEL,
     search::{self, Field, Operator},
@@ -105,6 +105,8 @@ fn channels(chosen: &str) -> impl IntoView + use<> {
 pub fn FilterForm(
     /// The filter as it is.
     filter: Filter,
+    /// What was typed into it and is not understood.
+    typed: Vec<Misread>,
     /// The page's path.
     path: String,
     /// The offerings that there are.
@@ -113,8 +115,10 @@ pub fn FilterForm(
     open: bool,
 ) -> impl IntoView {
     let pairs = filter.pairs();
+    let misread = |name: &str| typed.iter().find(|one| one.name == name);
     let value = |name: &str| {
-        pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()).unwrap_or_default()
+        let known = || pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+        misread(name).map(|one| one.value.clone()).or_else(known).unwrap_or_default()
     };
     let fields = inputs();
     let channel = equal(Field::Channel);
@@ -135,10 +139,18 @@ pub fn FilterForm(
         let id = format!("filter-{place}");
         let list = (field.label == "Offering").then_some("offerings");
         let hint = (!field.hint.is_empty()).then(|| view! { <span class="quiet">" (" {field.hint} ")"</span> });
+        let error = format!("{id}-error");
+        let rule = misread(&field.name).map(|one| one.rule.clone());
+        let wrong = rule.as_ref().map(|_| "true");
+        let described = rule.as_ref().map(|_| error.clone());
         view! {
             <div class="field">
                 <label for=id.clone()>{field.label} {hint}</label>
-                <input type=field.kind id=id name=field.name.clone() value=value(&field.name) list=list autocomplete="off"/>
+                {rule.map(|rule| view! { <p class="field-error" id=error>{rule}</p> })}
+                <input
+                    type=field.kind id=id name=field.name.clone() value=value(&field.name) list=list autocomplete="off"
+                    aria-invalid=wrong aria-describedby=described
+                />
             </div>
         }
     });

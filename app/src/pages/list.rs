@@ -115,7 +115,7 @@ fn joined(path: &str, query: &str) -> String {
 #[component]
 fn Shown(kind: Kind, page: ListPage, query: String, path: String, team: Option<String>) -> impl IntoView {
     let ListPage { rows, total, at_least, next, wrong, days, exact, offerings, views } = page;
-    let filter = Filter::read(&query).unwrap_or_default();
+    let (filter, typed) = Filter::read_apart(&query);
     let spelled = filter.query();
     let older = filter.search.cursor().is_some();
     let none = rows.is_empty();
@@ -153,7 +153,7 @@ fn Shown(kind: Kind, page: ListPage, query: String, path: String, team: Option<S
             </section>
         })}
         {(!nothing_at_all).then(|| view! {
-            <FilterForm filter=filter.clone() path=path.clone() offerings open=misread/>
+            <FilterForm filter=filter.clone() typed path=path.clone() offerings open=misread/>
         })}
         <Conditions filter=filter path=path.clone()/>
         {days.map(|days| view! { <Days days/> })}

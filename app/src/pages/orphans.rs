@@ -40,10 +40,13 @@ fn Shown(page: Page<OrphanView>, older: bool) -> impl IntoView {
         </p>
         <h2>"What to do"</h2>
         <ol>
-            <li>"Open the request: its history says when it ended, why, and what was reported after that."</li>
             <li>
-                "Look at the service itself for what bears the request's ID. The portal removed what it knew of when the "
-                "request ended, so there may be nothing."
+                "Open the request: its history says when it ended, why, and what was reported as made after that, with the "
+                "outputs that are no secrets."
+            </li>
+            <li>
+                "Look at the service itself for that, and for what bears the request's ID. The portal removed what it knew "
+                "of when the request ended, so there may be nothing."
             </li>
             <li>
                 "If something stands and the request had failed, “Try again” on its page looks first and takes over what is "
@@ -56,7 +59,7 @@ fn Shown(page: Page<OrphanView>, older: bool) -> impl IntoView {
             </li>
         </ol>
         <p class="quiet">
-            "An entry stays for as long as a key is known, its tombstone included, counted from the report; and in the audit "
+            "An entry stays as long as the portal still knows the request's key, counted from the report, and in the audit "
             "for good. Nothing marks it as dealt with."
         </p>
         <h2>"Reported late"</h2>
@@ -79,7 +82,7 @@ fn Shown(page: Page<OrphanView>, older: bool) -> impl IntoView {
 
 #[component]
 fn Row(orphan: OrphanView) -> impl IntoView {
-    let OrphanView { callback, attempt, at, request } = orphan;
+    let OrphanView { attempt, at, request, .. } = orphan;
     let ended = match request.finished_at {
         Some(at) => view! { <When at/> }.into_any(),
         // Somebody tried again since.
@@ -90,7 +93,7 @@ fn Row(orphan: OrphanView) -> impl IntoView {
             <th scope="row" role="rowheader">
                 <a href=format!("/requests/{}", request.id)>{request.name.to_string()}</a>
                 <br/>
-                <span class="quiet">"attempt " {attempt} ", callback " <code class="key">{callback.to_string()}</code></span>
+                <span class="quiet">"attempt " {attempt} ", request " <code class="key">{request.id.to_string()}</code></span>
             </th>
             <Cell label="The request is"><State state=request.state/></Cell>
             <Cell label="Reported as done"><When at/></Cell>

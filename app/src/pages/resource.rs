@@ -14,14 +14,14 @@ use crate::{
 use domain::{
     action::Kind,
     expiry::Nearness,
-    form::shown,
+    form::{self, shown},
     state::RequestState,
     view::{Object, OfferingView, RequestSummary},
 };
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_params_map;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The page of a resource.
 #[component]
@@ -51,6 +51,7 @@ fn Shown(page: ResourcePage) -> impl IntoView {
     let path = format!("/teams/{team}/resources/{kind}/{name}");
     let pending = foremost_of(&detail.pending);
     let resource_state = resource.state.clone();
+    let titles = offering.as_ref().map(|offering| titles(&offering.parameters)).unwrap_or_default();
     let near = end.as_ref().map_or(Nearness::Far, |end| end.near);
     let put_off = end.filter(|_| change).map(|end| end.actions).unwrap_or_default();
     let put_off = put_off.into_iter().map(|action| {
@@ -85,13 +86,18 @@ fn Shown(page: ResourcePage) -> impl IntoView {
         <Summaries title="Under way" requests=detail.pending/>
         {applied}
         <h2>"What it is meant to be"</h2>
-        <Members members=resource.parameters/>
+        <Members members=resource.parameters titles/>
         {(!parts.is_empty()).then(|| view! { <h2>"Made of"</h2> <Parts parts/> })}
         <h2>"Outputs"</h2>
         <Members members=resource.outputs/>
         <dl class="facts">{secrets}</dl>
         <Summaries title="What was asked of it" requests=detail.requests/>
     }
+}
+
+/// What the parameters of a schema are called, by their names.
+fn titles(schema: &serde_json::Value) -> BTreeMap<String, String> {
+    form::fields(schema).into_iter().map(|field| (field.name, field.title)).collect()
 }
 
 /// Says whether it is there, and what that waits for.

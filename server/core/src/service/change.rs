@@ -152,7 +152,11 @@ pub(super) fn patch(body: &[u8]) -> Result<Object> {
 
 /// An action's parameters, which may be left out altogether.
 pub(super) fn input(body: &[u8]) -> Result<Object> {
-    if body.trim_ascii().is_empty() { Ok(Object::new()) } else { whole(body, ".") }
+    if body.trim_ascii().is_empty() || body.trim_ascii() == b"null" {
+        Ok(Object::new())
+    } else {
+        whole(body, ".")
+    }
 }
 
 fn whole(body: &[u8], which: &str) -> Result<Object> {

@@ -33,6 +33,11 @@ impl Wish {
         Self { operation, target, meant: sent.clone(), sent }
     }
 
+    /// What is to be done.
+    pub(super) fn operation(&self) -> Operation {
+        self.operation
+    }
+
     /// The same, whose body means this.
     pub(super) fn meaning(self, meant: Object) -> Self {
         Self { meant, ..self }
@@ -60,12 +65,15 @@ pub(super) fn spell_span(body: &mut Object, member: &str, usual: Duration) {
     }
 }
 
-/// A body that may be absent, with these members only; a null is an absent member.
+/// A body that may be absent, with these members only; a null is an absent member, and an absent body.
 pub(super) fn object(body: &[u8], known: &[&str]) -> Result<Object> {
     if body.trim_ascii().is_empty() {
         return Ok(Object::new());
     }
-    only(json::without_nulls(json::read(body)?), known)
+    match json::read(body)? {
+        Value::Null => Ok(Object::new()),
+        body => only(json::without_nulls(body), known),
+    }
 }
 
 /// A body with these members only, in which a null is a value.
@@ -79,10 +87,17 @@ fn only(body: Value, known: &[&str]) -> Result<Object> {
     };
     match body.keys().find(|member| !known.contains(&member.as_str())) {
         None => Ok(body),
-        Some(unknown) => Err(Error::new(
-            ProblemKind::InvalidJson,
-            format!("The member {unknown:?} is not known. Known members: {}.", known.join(", ")),
-        )),
+        Some(unknown) => {
+            let known = if known.is_empty() {
+                "There are none here".to_owned()
+            } else {
+                format!("Known members: {}", known.join(", "))
+            };
+            Err(Error::new(
+                ProblemKind::InvalidJson,
+                format!("The member {unknown:?} is not known. {known}."),
+            ))
+        }
     }
 }
 

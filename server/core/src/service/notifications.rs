@@ -74,8 +74,15 @@ impl Inner {
         wish: Wish,
         effect: Result<NotificationEffect>,
     ) -> Result<Answered> {
+        if let Err(error) = told.must() {
+            // Who may not see it gets no repeat of what was said of it either.
+            let now = self.clock.now();
+            let arrived = self.arrived(caller, &told.team, arrival.key()?, wish.operation(), now);
+            self.record(arrived, &Err(error.clone()), false);
+            return Err(error);
+        }
         let effect = effect.map(|effect| Effect::Notification(Box::new(effect)));
-        self.keyed(caller, &told.team, arrival, wish, || told.must(), effect).await
+        self.keyed(caller, &told.team, arrival, wish, || Ok(()), effect).await
     }
 
     fn seal_notification(&self, id: NotificationId, secrets: &[&SharedSecret]) -> Result<Vec<u8>> {

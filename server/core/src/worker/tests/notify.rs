@@ -308,6 +308,12 @@ async fn owners_manage_what_their_team_is_told_and_administrators_the_whole_port
     let deliveries =
         portal.notification_deliveries(&admin, "-", &all.id.to_string(), 10, None).await.unwrap();
     assert_eq!(deliveries.results[0].request_id, Some(id));
+    // Whoever was an owner gets no repeat of what only owners see.
+    make(&told.owner, "alpha").await.unwrap();
+    assert!(make(&told.owner, "alpha").await.unwrap().replayed);
+    let team = told.owner.teams[0].0.clone();
+    let former = Caller { teams: vec![(team, domain::role::TeamRole::Member)], ..told.owner.clone() };
+    assert_eq!(make(&former, "alpha").await.unwrap_err(), ProblemKind::Forbidden);
     // By another team's address it is not there.
     let elsewhere = portal.notification(&told.owner, "alpha", &all.id.to_string()).await.unwrap_err();
     assert_eq!(elsewhere.kind, ProblemKind::NotFound);
