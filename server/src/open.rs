@@ -4,14 +4,14 @@ use crate::config::{Config, Database};
 use portal::{
     Parts, Portal,
     catalog::Catalog,
-    clock::{Clock, Ids, SystemClock, SystemIds},
+    clock::{Ids, SystemClock, SystemIds},
     keys::Keys,
     outbound::Outbound,
     provisioner::exec::Site,
     settings::{GuardSettings, Settings},
-    store::{Store, postgres::Postgres, sqlite::Sqlite},
+    store::{Store, StoreError, postgres::Postgres, sqlite::Sqlite},
 };
-use std::{fs, net::SocketAddr, os::unix::fs::DirBuilderExt, path::Path, sync::Arc};
+use std::{fs, net::SocketAddr, os::unix::fs::DirBuilderExt, path::Path, sync::Arc, time::Duration};
 
 /// Why a portal did not open: the setting that is concerned, and what is wrong.
 #[derive(Debug, thiserror::Error)]
@@ -33,16 +33,27 @@ pub(crate) enum For {
 const DATABASE: &str = "KEYTURN_DATABASE_URL";
 const KEY_FILE: &str = "KEYTURN_SECRET_KEY_FILE";
 
+/// How often the clock is set by the database's.
+const SET_AGAIN: Duration = Duration::from_mins(1);
+/// From how many milliseconds on it is told that the clocks differ.
+const FAR_APART: u64 = 2_000;
+
 /// Opens the portal, making its folder, key and database where there are none yet.
 pub(crate) async fn open(config: &Config, opened_for: For) -> Result<Portal, OpenFailure> {
     let ids: Arc<dyn Ids> = Arc::new(SystemIds);
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock { offset_millis: config.clock_offset_millis });
+    let clock = Arc::new(SystemClock::shifted(config.clock_offset_millis));
     private_folder(config.database.folder(), DATABASE)?;
     if let (Database::Sqlite(_), Some(folder)) = (&config.database, config.secret_key_file.parent()) {
         private_folder(folder, KEY_FILE)?;
     }
     let keys = keys(config, ids.as_ref())?;
     let store = store(config).await?;
+    set(&clock, store.as_ref())
+        .await
+        .map_err(|error| OpenFailure { setting: DATABASE, why: format!("{}: {error}", config.database) })?;
+    if let For::Serving(_) = opened_for {
+        tokio::spawn(keep_set(Arc::clone(&clock), Arc::clone(&store)));
+    }
     let (catalog, address) = match opened_for {
         For::Serving(address) => (catalog(config)?, address),
         For::ACommand => (Catalog::default(), config.listen),
@@ -70,6 +81,30 @@ pub(crate) async fn open(config: &Config, opened_for: For) -> Result<Portal, Ope
         Some((KEY_FILE, why)) => OpenFailure { setting: KEY_FILE, why: why.to_owned() },
         _ => OpenFailure { setting: DATABASE, why: error.to_string() },
     })
+}
+
+/// Sets the clock by the database's, where several servers share that; whether they do.
+async fn set(clock: &SystemClock, store: &dyn Store) -> Result<bool, StoreError> {
+    let ahead = clock.set_by(|| store.time()).await?;
+    if let Some(ahead) = ahead.filter(|ahead| ahead.unsigned_abs() > FAR_APART) {
+        tracing::warn!(
+            millis = ahead,
+            "the database's clock is ahead of this machine's by this; it is the one that counts"
+        );
+    }
+    Ok(ahead.is_some())
+}
+
+/// Keeps the clock set.
+async fn keep_set(clock: Arc<SystemClock>, store: Arc<dyn Store>) {
+    loop {
+        tokio::time::sleep(SET_AGAIN).await;
+        match set(&clock, store.as_ref()).await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => tracing::warn!(%error, "the clock is not set by the database's at this time"),
+        }
+    }
 }
 
 /// Reads the catalog; the sample one is written beside the database first.

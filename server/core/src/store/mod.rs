@@ -496,6 +496,8 @@ pub trait Store:
     /// The last life at a name that a delete ended.
     async fn last_deleted(&self, team: &Name, kind: &str, name: &str) -> StoreResult<Option<StoredResource>>;
 
+    /// What the database's clock shows, where it is one that several servers share.
+    async fn time(&self) -> StoreResult<Option<Moment>>;
     /// Bounds by a lease what waits longer only because a clock was ahead before. Where deadlines are reckoned by the
     /// database's own clock, nothing does.
     async fn bound_waits(&self, now: Moment, lease: Duration) -> StoreResult<()>;

@@ -1,6 +1,7 @@
 //! Lists, histories, people, sessions: what is kept and given back.
 
 use super::*;
+use crate::clock::{Clock, SystemClock};
 
 pub(super) async fn repeats_are_history_and_past_a_thousand_only_counted(bench: Bench) {
     let id = bench.created("k", "one").await;
@@ -53,6 +54,18 @@ pub(super) async fn what_is_only_counted_stands_beside_what_is_written_down(benc
     let mut rules: Vec<_> = periods.iter().map(|period| (period.rule.as_str(), period.count)).collect();
     rules.sort_unstable();
     assert_eq!(rules, [("replayed", 10 + 980 + 5 + 10 + 1), ("waited", 4)]);
+}
+
+pub(super) async fn a_clock_that_servers_share_is_told(bench: Bench) {
+    let shown = bench.store.time().await.unwrap();
+    match bench.place {
+        Place::Folder(_) => assert_eq!(shown, None),
+        // The cluster runs on this machine.
+        Place::Address(_) => {
+            let apart = shown.unwrap().millis() - SystemClock::default().now().millis();
+            assert!(apart.abs() < 60_000, "{apart}");
+        }
+    }
 }
 
 pub(super) async fn pages_are_stable_while_rows_arrive(bench: Bench) {

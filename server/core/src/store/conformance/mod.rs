@@ -378,6 +378,7 @@ promises! {
     a_failed_change_is_tried_again_only_while_nothing_else_was_accepted
     what_waits_for_a_create_that_fails_is_canceled
     an_unknown_change_holds_back_the_next_until_it_is_decided
+    a_clock_that_servers_share_is_told
     repeats_are_history_and_past_a_thousand_only_counted
     what_is_only_counted_stands_beside_what_is_written_down
     duplicates_are_counted_by_time_rule_and_source

@@ -23,6 +23,9 @@ pub(in crate::store) fn clock(now: &str) -> String {
     format!("keyturn_now({now})")
 }
 
+/// What the database's clock shows, in milliseconds.
+pub(in crate::store) const TIME: &str = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::BIGINT";
+
 /// Whether deadlines are reckoned by the servers' own clocks.
 pub(in crate::store) const CLOCKS_ARE_SERVERS: bool = false;
 

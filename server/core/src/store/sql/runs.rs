@@ -1,7 +1,7 @@
 //! Runs: the queue, leases and fenced writes. Every write of a worker names its hold and counts only while that holds.
 
 use super::{
-    dialect::{self, BEGUN, Connection, ELEMENTS, SKIP_LOCKED, clock},
+    dialect::{self, BEGUN, Connection, ELEMENTS, SKIP_LOCKED, TIME, clock},
     errands, exactly_one, hidden, lists, lives, notifications,
     rows::{self, canonical, millis},
 };
@@ -475,6 +475,11 @@ async fn succeed(
 
 fn corrupt(error: &serde_json::Error) -> StoreError {
     StoreError::Corrupt(error.to_string())
+}
+
+/// What the database's clock shows.
+pub(super) async fn time(connection: &mut Connection) -> StoreResult<Moment> {
+    Ok(Moment::from_millis(sqlx::query_scalar(TIME).fetch_one(connection).await?))
 }
 
 /// Takes secrets out of what was told of a request before they were known as such.

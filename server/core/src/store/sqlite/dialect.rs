@@ -23,6 +23,9 @@ pub(in crate::store) fn clock(now: &str) -> String {
     now.to_owned()
 }
 
+/// What the database's clock shows, in milliseconds.
+pub(in crate::store) const TIME: &str = "SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)";
+
 /// Whether deadlines are reckoned by the servers' own clocks.
 pub(in crate::store) const CLOCKS_ARE_SERVERS: bool = true;
 

@@ -52,7 +52,7 @@ async fn who_lost_its_lease_writes_nothing_and_its_program_is_stopped() {
     let fake = Fake::default();
     let mut other = house
         .beside(|plan| {
-            plan.clock = Arc::new(SystemClock { offset_millis: 3_600_000 });
+            plan.clock = Arc::new(SystemClock::shifted(3_600_000));
             plan.offerings = vec![offering("vm", Arc::new(fake.clone()))];
         })
         .await;

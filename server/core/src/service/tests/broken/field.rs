@@ -40,7 +40,7 @@ struct Moved(AtomicI64);
 
 impl Clock for Moved {
     fn now(&self) -> Moment {
-        SystemClock { offset_millis: self.0.load(Ordering::Relaxed) }.now()
+        SystemClock::shifted(self.0.load(Ordering::Relaxed)).now()
     }
 }
 
