@@ -100,6 +100,26 @@ fn channels(chosen: &str) -> impl IntoView + use<> {
     options.collect_view()
 }
 
+/// A field of the form with what is typed in it, and the rule that this broke.
+fn text(place: usize, field: Input, value: String, rule: Option<String>) -> impl IntoView {
+    let id = format!("filter-{place}");
+    let error = format!("{id}-error");
+    let list = (field.label == "Offering").then_some("offerings");
+    let hint = (!field.hint.is_empty()).then(|| view! { <span class="quiet">" (" {field.hint} ")"</span> });
+    let wrong = rule.as_ref().map(|_| "true");
+    let described = rule.as_ref().map(|_| error.clone());
+    view! {
+        <div class="field">
+            <label for=id.clone()>{field.label} {hint}</label>
+            {rule.map(|rule| view! { <p class="field-error" id=error>{rule}</p> })}
+            <input
+                type=field.kind id=id name=field.name value=value list=list autocomplete="off"
+                aria-invalid=wrong aria-describedby=described
+            />
+        </div>
+    }
+}
+
 /// The form that asks for another filter. What it has no field for is kept as it is.
 #[component]
 pub fn FilterForm(
@@ -136,23 +156,9 @@ pub fn FilterForm(
         view! { <option value=span.as_str() selected=selected>{span.words()}</option> }
     });
     let texts = fields.into_iter().enumerate().map(|(place, field)| {
-        let id = format!("filter-{place}");
-        let list = (field.label == "Offering").then_some("offerings");
-        let hint = (!field.hint.is_empty()).then(|| view! { <span class="quiet">" (" {field.hint} ")"</span> });
-        let error = format!("{id}-error");
         let rule = misread(&field.name).map(|one| one.rule.clone());
-        let wrong = rule.as_ref().map(|_| "true");
-        let described = rule.as_ref().map(|_| error.clone());
-        view! {
-            <div class="field">
-                <label for=id.clone()>{field.label} {hint}</label>
-                {rule.map(|rule| view! { <p class="field-error" id=error>{rule}</p> })}
-                <input
-                    type=field.kind id=id name=field.name.clone() value=value(&field.name) list=list autocomplete="off"
-                    aria-invalid=wrong aria-describedby=described
-                />
-            </div>
-        }
+        let value = value(&field.name);
+        text(place, field, value, rule)
     });
     let texts = texts.collect_view();
     let offerings = offerings.into_iter().map(|id| view! { <option value=id></option> }).collect_view();
