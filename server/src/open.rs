@@ -89,7 +89,7 @@ async fn set(clock: &SystemClock, store: &dyn Store) -> Result<bool, StoreError>
     if let Some(ahead) = ahead.filter(|ahead| ahead.unsigned_abs() > FAR_APART) {
         tracing::warn!(
             millis = ahead,
-            "the database's clock is ahead of this machine's by this; it is the one that counts"
+            "this machine's clock is not that of the database, which is the one that counts; it stands this much behind it"
         );
     }
     Ok(ahead.is_some())
