@@ -115,6 +115,28 @@ test("an empty result and a filter that is not understood say what to do", async
   await expect(page.locator("#misread")).toContainText("there is no time zone");
 });
 
+test("a mistake in one condition keeps the others, and is told at its field", async ({ page, person }) => {
+  await make(person, ...FEW);
+  await page.goto("/requests");
+  await more(page);
+  const name = page.getByRole("textbox", { name: "Name holds" });
+  const failed = page.getByRole("checkbox", { name: "failed" });
+  await name.fill("store");
+  await failed.check();
+  await page.getByLabel("Label (key:value)").fill("env=prod");
+  await search(page);
+  await expect(page.locator("#misread")).toContainText("is written as key:value");
+  const label = page.getByLabel("Label (key:value)");
+  await expect(label).toHaveAttribute("aria-invalid", "true");
+  await expect(label).toHaveValue("env=prod");
+  await expect(name).toHaveValue("store");
+  await expect(failed).toBeChecked();
+  await failed.uncheck();
+  await label.fill("env:prod");
+  await search(page);
+  await expect(names(page)).toHaveText(["store"]);
+});
+
 test("older ones are a page away, with the filter, and so is the way back", async ({ page, person }) => {
   await make(person, ...Array.from({ length: 27 }, (_, place) => ({ name: `web-${String(place).padStart(2, "0")}` })), { name: "other" });
   await page.goto("/requests?q=web-");

@@ -84,6 +84,17 @@ test("a secret output is hidden until it is asked for", { tag: "@script" }, asyn
   }
 });
 
+test("what is long is copied by a button", { tag: "@script" }, async ({ page, context, person }) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const note = "a note of several words, which nobody wants to type again";
+  const id = await made(person, "one", { note });
+  await page.goto(`/requests/${id}`);
+  const copy = page.getByRole("button", { name: "Copy note" });
+  await copy.click();
+  await expect(page.getByText("Copied.")).toBeVisible();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(note);
+});
+
 test("without script the page names the call that shows a secret", { tag: "@plain" }, async ({ page, person }) => {
   const id = await made(person, "one", {});
   await person.api.ended(id);
