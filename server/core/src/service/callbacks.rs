@@ -36,11 +36,6 @@ const MOST_LINES: usize = 1000;
 
 const MEMBERS: &[&str] = &["state", "sequence", "attempt", "progress", "log", "outputs", "error"];
 
-/// As much of a text as a line holds.
-fn clipped(text: String) -> String {
-    if text.chars().count() > LONGEST_LINE { text.chars().take(LONGEST_LINE).collect() } else { text }
-}
-
 /// A report as it came; nothing of it is believed yet. Of each header every value that was sent.
 #[derive(Debug, Clone, Default)]
 pub struct Delivery {
@@ -141,16 +136,18 @@ impl Portal {
             public =
                 open.map(|(name, value)| (name.clone(), veiled_value(value.clone(), &secrets))).collect();
         }
-        let mut made: Vec<EventEntry> = (!public.is_empty())
-            .then(|| EventEntry::Step {
-                step: MADE.into(),
-                detail: clipped(Value::Object(public.clone()).to_string()),
-            })
-            .into_iter()
-            .collect();
+        let mut made = Vec::new();
+        if !public.is_empty() {
+            let detail = Value::Object(public.clone()).to_string();
+            made.push(EventEntry::Step { step: MADE.into(), detail });
+        }
         if let Some(request) = &request {
             portal.veil_entries(request, &mut said.entries).await?;
             portal.veil_entries(request, &mut made).await?;
+        }
+        // Only now: a secret that is cut amid is not found.
+        if let Some(EventEntry::Step { detail, .. }) = made.last_mut() {
+            *detail = detail.chars().take(LONGEST_LINE).collect();
         }
         let outcome = match &said.outcome {
             Some(outcome) => Some(portal.seal_errand(errand.id, "report", outcome)?),

@@ -4,7 +4,7 @@ use super::{
     change::DELETED,
     composite::Family,
     doubt::without_offering,
-    elsewhere::{Away, Marked, Turned, towards},
+    elsewhere::{Away, Turned, towards},
     hidden::{Said, Secrets},
     lease::Lease,
 };
@@ -276,12 +276,8 @@ impl Attempt<'_> {
             | Observation::InProgress(_)
             | Observation::CannotTell(_) => {}
         }
-        match self.mark_back(Work::Destroy, reason.as_deref()).await? {
-            Marked::Lost => return Ok(Verdict::Stopped),
-            Marked::Stands(outputs) => return Ok(Verdict::There(outputs)),
-            // A removal that was taken in before and has no end is asked for again.
-            Marked::Begun if in_vain => self.forget_note(),
-            Marked::Begun => {}
+        if let Some(verdict) = self.begin_back(Work::Destroy, reason.as_deref(), in_vain).await? {
+            return Ok(verdict);
         }
         let call =
             self.call_to_the_end(async |job, context| self.offering.provisioner.destroy(job, context).await);

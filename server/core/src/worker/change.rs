@@ -6,7 +6,7 @@
 
 use super::{
     carry_out::{Attempt, Verdict},
-    elsewhere::{Marked, towards},
+    elsewhere::towards,
 };
 use crate::{
     provisioner::{Context, Job, Observation, Outcome, Work},
@@ -147,7 +147,7 @@ impl Attempt<'_> {
             return Ok(match seen {
                 Observation::Ours(outputs) => Verdict::There(outputs),
                 Observation::InProgress(elsewhere) if !in_vain => Verdict::Waits(elsewhere, turned),
-                Observation::CannotTell(why) if !self.run.insisted => Verdict::LookAgain(why),
+                Observation::CannotTell(why) if !self.is_abandoned() => Verdict::LookAgain(why),
                 Observation::InProgress(_)
                 | Observation::CannotTell(_)
                 | Observation::Before(_)
@@ -157,7 +157,7 @@ impl Attempt<'_> {
             });
         }
         match seen {
-            Observation::CannotTell(why) if !self.run.insisted => return Ok(Verdict::LookAgain(why)),
+            Observation::CannotTell(why) if !self.is_abandoned() => return Ok(Verdict::LookAgain(why)),
             Observation::InProgress(elsewhere) if !in_vain => return Ok(Verdict::Waits(elsewhere, turned)),
             // What is not done may still stand half-way.
             Observation::Ours(_)
@@ -167,11 +167,8 @@ impl Attempt<'_> {
             | Observation::CannotTell(_) => {}
             Observation::Absent | Observation::Foreign => return Ok(Verdict::Gone(state, reason)),
         }
-        match self.mark_back(Work::Undo, reason.as_deref()).await? {
-            Marked::Lost => return Ok(Verdict::Stopped),
-            Marked::Stands(outputs) => return Ok(Verdict::There(outputs)),
-            Marked::Begun if in_vain => self.forget_note(),
-            Marked::Begun => {}
+        if let Some(verdict) = self.begin_back(Work::Undo, reason.as_deref(), in_vain).await? {
+            return Ok(verdict);
         }
         let job = self.undoing();
         let undo = async |job: &Job, context: &Context| self.offering.provisioner.apply(job, context).await;
@@ -208,7 +205,7 @@ impl Attempt<'_> {
             Intent::Cancel => Ok(Verdict::Gone(RequestState::Canceled, None)),
             Intent::Abandon => Ok(match self.observe_decided().await? {
                 Observation::Absent | Observation::Foreign => Verdict::There(Object::new()),
-                Observation::InProgress(elsewhere) if !self.run.insisted => Verdict::Waits(elsewhere, None),
+                Observation::InProgress(elsewhere) if !self.is_abandoned() => Verdict::Waits(elsewhere, None),
                 _ => Verdict::Gone(RequestState::Failed, Some(self.why())),
             }),
             Intent::Adopt => Ok(match self.observe_decided().await? {

@@ -10,7 +10,7 @@ use super::carry_out::{Attempt, Verdict, cut};
 use crate::{
     provisioner::Observation,
     service::Inner,
-    store::{Ending, Held, Run, StoreError},
+    store::{Ending, Held, Intent, Run, StoreError},
 };
 use domain::{action::Kind, state::RequestState, view::EventEntry};
 use std::time::Duration;
@@ -50,9 +50,14 @@ impl Attempt<'_> {
         self.observe().await
     }
 
+    /// Whether a person decided that it be taken back, whatever can be told of it; not what this hold takes back by itself.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.run.insisted && self.run.intent == Intent::Abandon
+    }
+
     /// Whether what is said to go on is taken back all the same.
     pub(super) fn goes_on_in_vain(&self, seen: &Observation) -> bool {
-        self.run.insisted && matches!(seen, Observation::InProgress(_))
+        self.is_abandoned() && matches!(seen, Observation::InProgress(_))
     }
 
     /// What comes of a look that cannot tell, before anything is begun; nothing where it is to be done all the same.

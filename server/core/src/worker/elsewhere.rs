@@ -7,7 +7,7 @@
 //! taken back is stopped before; where that takes time as well, the run keeps what it is turned to.
 
 use super::{
-    carry_out::{Attempt, cut},
+    carry_out::{Attempt, Verdict, cut},
     reports::reason,
 };
 use crate::{
@@ -70,33 +70,29 @@ impl Away {
     }
 }
 
-/// What came of the recovery point before something is taken back.
-pub(super) enum Marked {
-    /// The hold was lost.
-    Lost,
-    /// Its success was reported before, so that it stands.
-    Stands(Object),
-    /// It is being taken back.
-    Begun,
-}
-
 pub(super) fn corrupt(error: &Error) -> StoreError {
     StoreError::Corrupt(error.context.clone().unwrap_or_else(|| error.to_string()))
 }
 
 impl Attempt<'_> {
-    /// The recovery point before what was begun is taken back.
-    pub(super) async fn mark_back(&self, work: Work, reason: Option<&str>) -> Result<Marked, StoreError> {
+    /// The recovery point before what was begun is taken back; what this hold comes to where that is not begun, since the hold
+    /// was lost or its success was reported before. What was taken back `in_vain`, without end, is asked for again.
+    pub(super) async fn begin_back(
+        &self,
+        work: Work,
+        reason: Option<&str>,
+        in_vain: bool,
+    ) -> Result<Option<Verdict>, StoreError> {
         if self.offering.provisioner.works_elsewhere() {
             let why = reason.map(cut);
             let (store, now) = (&self.portal.store, self.portal.clock.now());
             let errand = self.errand(work, now)?;
             let id = errand.id;
             match store.begin_back(self.hold(), errand, why.clone(), now).await? {
-                Back::Lost => return Ok(Marked::Lost),
+                Back::Lost => return Ok(Some(Verdict::Stopped)),
                 Back::Stands => {
                     let said = self.heard(Work::Apply).await?.map(|(_, said)| said);
-                    return Ok(Marked::Stands(said.unwrap_or_default()));
+                    return Ok(Some(Verdict::There(said.unwrap_or_default())));
                 }
                 Back::Begun(errand, turned) => {
                     self.know(&errand, errand.id == id)?;
@@ -104,9 +100,12 @@ impl Attempt<'_> {
                 }
             }
         }
+        if in_vain {
+            self.forget_note();
+        }
         Ok(match self.point(work.as_str()).await? {
-            Held::Yes(_) => Marked::Begun,
-            Held::Lost => Marked::Lost,
+            Held::Yes(_) => None,
+            Held::Lost => Some(Verdict::Stopped),
         })
     }
 

@@ -120,6 +120,26 @@ async fn what_is_said_to_go_on_without_end_comes_to_the_end_that_a_person_choose
 }
 
 #[tokio::test]
+async fn what_fails_after_a_person_let_it_be_tried_again_is_not_removed_before_it_ends() {
+    let no = Outcome::Failed("no room".into());
+    let looks = [going_on(), Observation::Absent, going_on(), going_on(), ours()];
+    let script = Scripted::default().applying([begun(), no]).observing(looks);
+    let (plan, clock) = plan(&script);
+    let house = House::at_work(plan).await;
+    let id = house.create("one").await;
+    waits(&house, &script, 1).await;
+    clock.advance(PATIENCE + Duration::from_secs(1));
+    house.reaches(id, Unknown).await;
+    house.resolve(id, "retry").await;
+    waits(&house, &script, 7).await;
+    let calls = ["apply", "observe", "observe", "apply", "observe", "stop", "observe"];
+    assert_eq!(script.calls(), calls, "nobody decided to take it back while it goes on");
+    clock.advance(LOOK);
+    house.reaches(id, Failed).await;
+    assert_eq!(script.calls()[calls.len()..], ["observe", "destroy"]);
+}
+
+#[tokio::test]
 async fn a_removal_without_end_is_asked_for_again_by_a_person() {
     let no = Outcome::Failed("no room".into());
     let gone = Outcome::Done(Object::new());
