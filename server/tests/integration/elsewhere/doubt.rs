@@ -50,6 +50,31 @@ async fn what_nobody_can_look_at_is_sent_again_at_a_persons_word_and_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn work_that_the_service_never_ends_comes_to_the_end_that_a_person_chooses() {
+    let (machines, folder) = (Machines::default(), tempfile::tempdir().unwrap());
+    let base = machines.serve().await;
+    let home = home(folder.path(), &Machines::offering(&base), Home::new);
+    let file = folder.path().join("catalog/machine/offering.yaml");
+    let impatient = std::fs::read_to_string(&file).unwrap().replace("timeout: 60s", "timeout: 2s");
+    std::fs::write(&file, impatient.replace("call_timeout: 6s", "call_timeout: 1s")).unwrap();
+    let world = World::at(home);
+    for (resolution, end, removed) in
+        [("adopt", "succeeded", 0), ("retry", "succeeded", 0), ("abandon", "failed", 1)]
+    {
+        let id = world.ann.made(&machine(resolution, "poll-never")).await;
+        let reason = unknown(&world, &id).await;
+        assert!(reason.contains("no end after"), "{reason}");
+        let decided = json!({ "resolution": resolution });
+        world.ann.post(&format!("/requests/{id}/resolve"), &fresh("decide"), &decided).await.is(202);
+        let ended = world.ann.ended(&id).await;
+        assert_eq!(ended["state"], end, "{resolution}: {ended}");
+        assert_eq!(machines.made(resolution), 1, "{resolution}: nothing is begun twice");
+        assert_eq!(machines.did(&format!("remove {resolution}")), removed, "{resolution}");
+    }
+    world.ann.made(&machine("abandon", "now")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_was_refused_for_now_is_sent_again_though_nobody_can_look() {
     let Place { world, machines, _folder } = blind_place().await;
     let id = world.ann.made(&machine("busy", "busy-once")).await;

@@ -163,7 +163,7 @@ async fn make(State(machines): State<Machines>, headers: HeaderMap, Json(body): 
         book.effects.push(format!("make {name}"));
     }
     match behaviour.as_str() {
-        "poll" | "poll-fail" => {
+        "poll" | "poll-fail" | "poll-never" => {
             (StatusCode::ACCEPTED, [(header::LOCATION, format!("/jobs/{name}~{behaviour}"))]).into_response()
         }
         // Where no credentials of this service's are to be sent.
@@ -241,7 +241,7 @@ async fn job(State(machines): State<Machines>, headers: HeaderMap, Path(job): Pa
     let asked = book.asked.entry(job.clone()).or_default();
     *asked += 1;
     let state = match (*asked, behaviour) {
-        (1..3, _) => "working",
+        (1..3, _) | (_, "poll-never") => "working",
         (_, "poll-fail") => "failed",
         _ => "done",
     };
