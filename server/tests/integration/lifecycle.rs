@@ -159,18 +159,36 @@ async fn who_decides_in_the_browser_says_why_and_only_an_administrator_may_close
 #[tokio::test]
 async fn a_program_that_cannot_be_looked_at_runs_again_at_a_persons_word_and_once() {
     let world = World::start();
-    let id = world.ann.made(&vm("blind", json!({ "behaviour": "observe-unknown" }))).await;
-    let path = format!("/requests/{id}");
-    for times in 1..=3 {
+    let deeds = || -> Vec<String> {
+        let ledger = std::fs::read_to_string(state_of(&world, "vm").join("ledger")).unwrap();
+        ledger.lines().map(|line| line.split(' ').next().unwrap().to_owned()).collect()
+    };
+    let decided = async |id: &str, resolution: &str| {
+        let path = format!("/requests/{id}");
         eventually("nobody can tell", async || {
             (world.ann.get(&path).await.json()["state"] == "unknown").then_some(())
         })
         .await;
-        let ledger = std::fs::read_to_string(state_of(&world, "vm").join("ledger")).unwrap();
-        assert_eq!(ledger.lines().count(), times, "{ledger}");
-        let retry = json!({ "resolution": "retry" });
-        world.ann.post(&format!("{path}/resolve"), &fresh("k"), &retry).await.is(202);
-    }
+        let before = deeds();
+        let word = json!({ "resolution": resolution });
+        world.ann.post(&format!("{path}/resolve"), &fresh("k"), &word).await.is(202);
+        before
+    };
+    let made = world.ann.made(&vm("blind", json!({ "behaviour": "observe-unknown" }))).await;
+    assert_eq!(decided(&made, "retry").await, ["apply"]);
+    assert_eq!(decided(&made, "retry").await, ["apply", "again"]);
+    assert_eq!(decided(&made, "adopt").await, ["apply", "again", "again"]);
+    world.ann.ended(&made).await;
+    // A change of it is as dark.
+    let one = "/teams/alpha/resources/vm/blind";
+    let version = world.ann.etag(one).await;
+    let patch = world.ann.patch(one, &fresh("k"), &version, &json!({ "count": 2 })).await.is(202);
+    let changed = patch.json()["id"].as_str().unwrap().to_owned();
+    assert_eq!(decided(&changed, "retry").await[3..], ["change"]);
+    assert_eq!(decided(&changed, "retry").await[3..], ["change", "again"]);
+    assert_eq!(decided(&changed, "abandon").await[3..], ["change", "again", "again"]);
+    world.ann.ended(&changed).await;
+    assert_eq!(deeds()[3..], ["change", "again", "again", "undo"]);
 }
 
 fn state_of(world: &World, offering: &str) -> std::path::PathBuf {
