@@ -67,10 +67,12 @@ fn cancellation(kind: Kind, state: RequestState, made_of: bool) -> &'static str 
         Kind::Create if made_of => "Its steps are stopped, and what they made is removed, last first.",
         Kind::Create if begun => "A running program is stopped and what it made is taken away.",
         Kind::Create => "What was begun of it, if anything was, is taken away, and its name is free again.",
-        Kind::Update | Kind::Action if begun => {
-            "A running program is stopped and what it changed is put back."
+        Kind::Update if begun => "A running program is stopped and what it changed is put back.",
+        Kind::Update => "The resource stays as it is, or is put back if something was begun.",
+        Kind::Action if begun => "A running program is stopped. What it did by then cannot be put back.",
+        Kind::Action => {
+            "If it was begun, what it did by then cannot be put back; else the resource stays as it is."
         }
-        Kind::Update | Kind::Action => "The resource stays as it is, or is put back if something was begun.",
         Kind::Delete => "Only until it has begun; what is half removed is removed to its end.",
     }
 }
@@ -83,10 +85,15 @@ fn choices(kind: Kind) -> [(Resolution, &'static str, &'static str); 3] {
             "Look once more; carry it out if it is not there.",
             "Remove what may be there, close it as failed, free the name.",
         ),
-        Kind::Update | Kind::Action => (
+        Kind::Update => (
             "It was carried out: take it as done.",
             "Look once more; carry it out if it is not done.",
             "Take the change back; the resource stays.",
+        ),
+        Kind::Action => (
+            "It was carried out: take it as done.",
+            "Look once more; carry it out if it is not done.",
+            "It was not carried out: close it as failed. Nothing is put back.",
         ),
         Kind::Delete => (
             "Nothing stands there any more: take it as deleted.",

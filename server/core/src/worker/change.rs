@@ -1,7 +1,7 @@
 //! Carrying out what is done to a thing that is there: updates, actions and deletes.
 //!
 //! An update that fails or is stopped is taken back by bringing the thing to what it was before. An action cannot be
-//! taken back, so it is looked at: done or not done. A delete is one teardown, whoever asks how often. A change that
+//! taken back, so it is looked at: done or not done; where that cannot tell, the word of a person counts either way. A delete is one teardown, whoever asks how often. A change that
 //! meets the deletion of its resource is stopped and nothing of it is taken back, since the teardown takes it all.
 
 use super::{
@@ -148,8 +148,11 @@ impl Attempt<'_> {
                 Observation::Ours(outputs) => Verdict::There(outputs),
                 Observation::InProgress(elsewhere) if !in_vain => Verdict::Waits(elsewhere, turned),
                 Observation::CannotTell(why) if !self.is_abandoned() => Verdict::LookAgain(why),
+                Observation::CannotTell(why) => {
+                    self.step("abandon", &format!("taken as not done without a look: {why}")).await?;
+                    Verdict::Gone(state, reason)
+                }
                 Observation::InProgress(_)
-                | Observation::CannotTell(_)
                 | Observation::Before(_)
                 | Observation::CameToNothing(_)
                 | Observation::Absent

@@ -165,6 +165,23 @@ async fn a_lost_answer_is_found_by_looking() {
 }
 
 #[tokio::test]
+async fn an_action_that_nobody_can_tell_of_is_done_or_not_as_a_person_says() {
+    for (resolution, end, count) in [("adopt", Succeeded, 3), ("abandon", Failed, 1)] {
+        let (house, fake) = at_work().await;
+        house.standing("one").await;
+        fake.behave("one", Behaviour::Unobservable);
+        let action = house.act("k", "one", "grow", &json!({ "by": 2 })).await.unwrap().request_id.unwrap();
+        house.reaches(action, Unknown).await;
+        house.resolve(action, resolution).await;
+        house.ended_as(action, end).await;
+        assert_eq!(house.parameter("one", "count").await, count, "{resolution}");
+        assert_eq!(fake.applied(action), 1, "nothing can be put back, and nothing runs again");
+        let history = house.history(action).await;
+        assert!(history.iter().any(|entry| entry.contains("without a look")), "{history:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_running_update_is_stopped_and_taken_back() {
     let (house, fake) = at_work().await;
     house.standing("one").await;

@@ -209,9 +209,10 @@ impl Caller {
         match seen["state"].as_str()? {
             "failed" => Some(Ask::Retry { request }),
             "unknown" => {
-                // To say that it is done is right only where it is.
-                let was_done = seen["parameters"]["behaviour"] == "observe-unknown";
-                let resolution = chosen(&resolutions(&request, was_done), pick)?.to_owned();
+                let is_action = !["create", "update", "delete"].iter().any(|kind| seen["action"] == *kind);
+                let of = if is_action { "desired" } else { "parameters" };
+                let was_done = seen[of]["behaviour"] == "observe-unknown";
+                let resolution = chosen(&resolutions(&request, was_done, is_action), pick)?.to_owned();
                 Some(Ask::Resolve { request, resolution })
             }
             _ => None,
@@ -305,9 +306,10 @@ impl Caller {
 /// What may be said of a request that nobody can tell of, and of which it is known whether it had its effect.
 ///
 /// This follows from its ID alone and never from how it was seen to stand: between the look and the decision somebody else
-/// may decide. One that is ever abandoned has no effect any more, so that to adopt it would be a lie.
-fn resolutions(request: &str, was_done: bool) -> [&'static str; 2] {
-    let is_kept = request.bytes().map(u64::from).sum::<u64>() % 2 == 0;
+/// may decide. One that is ever abandoned has no effect any more, so that to adopt it would be a lie; as it would be to
+/// abandon an action that is done, which nothing takes back.
+fn resolutions(request: &str, was_done: bool, is_action: bool) -> [&'static str; 2] {
+    let is_kept = is_action || request.bytes().map(u64::from).sum::<u64>() % 2 == 0;
     if was_done && is_kept { ["retry", "adopt"] } else { ["retry", "abandon"] }
 }
 
@@ -389,7 +391,7 @@ pub(super) fn resource(shown: &Value) -> Resource {
 #[test]
 fn what_is_ever_abandoned_is_never_adopted() {
     let ids = ["01990a5d-ac96-774b-8cce-000000000000", "01990a5d-ac96-774b-8cce-000000000001"];
-    let mut seen = ids.map(|id| resolutions(id, true).map(str::to_owned)).concat();
+    let mut seen = ids.map(|id| resolutions(id, true, false).map(str::to_owned)).concat();
     seen.sort_unstable();
     assert_eq!(
         seen,
@@ -397,6 +399,7 @@ fn what_is_ever_abandoned_is_never_adopted() {
         "each of the three is somebody's, and no two exclude"
     );
     for id in ids {
-        assert_eq!(resolutions(id, false), ["retry", "abandon"]);
+        assert_eq!(resolutions(id, false, false), ["retry", "abandon"]);
+        assert_eq!(resolutions(id, true, true), ["retry", "adopt"]);
     }
 }
