@@ -25,7 +25,11 @@ use crate::{
     time::Moment,
 };
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    str::FromStr,
+};
 use uuid::Uuid;
 
 /// The most rows of one page.
@@ -425,6 +429,16 @@ pub fn comparable(value: &serde_json::Value) -> Option<String> {
         }
         serde_json::Value::Null | serde_json::Value::Array(_) | serde_json::Value::Object(_) => None,
     }
+}
+
+/// A parameter's value as searches compare it: a list is found by each of its values, all else by itself.
+#[must_use]
+pub fn comparables(value: &serde_json::Value) -> BTreeSet<String> {
+    let values = match value {
+        serde_json::Value::Array(values) => values.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    values.iter().filter_map(comparable).collect()
 }
 
 /// The key after the one operator that labels and parameters know.

@@ -3,6 +3,7 @@
 pub mod chart;
 pub mod filters;
 pub mod frame;
+pub mod linked;
 pub mod listing;
 pub mod made_of;
 pub mod moment;

@@ -9,6 +9,7 @@ pub mod steps;
 use super::load;
 use crate::{
     components::{
+        linked::Linked,
         moment::When,
         secret::Secret,
         state::{State, door, meaning},
@@ -81,7 +82,7 @@ fn Live(page: RequestPage) -> impl IntoView {
         <Said flash/>
         <div class="standing" role="status">
             <p>{move || view! { <State state=state.get()/> }} " " {move || meaning(state.get(), kind)} {move || clean.get()}</p>
-            {move || request.read().reason.clone().map(|reason| view! { <p>{reason}</p> })}
+            {move || request.read().reason.clone().map(|reason| view! { <p><Linked text=reason/></p> })}
             {move || progress.get().map(|progress| view! { <p id="progress">"So far: " {progress}</p> })}
             <Held page/>
         </div>

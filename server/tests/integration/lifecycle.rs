@@ -170,8 +170,8 @@ async fn a_program_that_cannot_be_looked_at_runs_again_at_a_persons_word_and_onc
         })
         .await;
         let before = deeds();
-        let word = json!({ "resolution": resolution });
-        world.ann.post(&format!("{path}/resolve"), &fresh("k"), &word).await.is(202);
+        let decision = json!({ "resolution": resolution });
+        world.ann.post(&format!("{path}/resolve"), &fresh("k"), &decision).await.is(202);
         before
     };
     let made = world.ann.made(&vm("blind", json!({ "behaviour": "observe-unknown" }))).await;

@@ -2,6 +2,7 @@
 
 use crate::{
     components::{
+        linked::Linked,
         moment::When,
         state::{State, word},
     },
@@ -40,10 +41,10 @@ fn Entry(event: EventView) -> impl IntoView {
     let what = match event.entry {
         EventEntry::State { state, reason } => view! {
             <span><State state/> <span class="visually-hidden">{format!("The state became {}.", word(state))}</span></span>
-            {reason.map(|reason| view! { <span>" " {reason}</span> })}
+            {reason.map(|reason| view! { <span>" " <Linked text=reason/></span> })}
         }
         .into_any(),
-        EventEntry::Step { step, detail } => view! { <strong>{step}</strong> <span>" " {detail}</span> }.into_any(),
+        EventEntry::Step { step, detail } => view! { <strong>{step}</strong> <span>" " <Linked text=detail/></span> }.into_any(),
         EventEntry::Log { line } => view! { <code>{line}</code> }.into_any(),
     };
     view! { <li class=class><When at=event.at/> <span class="what">{what} <span class="quiet">{attempt}</span></span></li> }

@@ -7,7 +7,7 @@ use domain::{
     hidden,
     id::PrincipalId,
     name::Name,
-    search::{Cursor, Field, Search, comparable},
+    search::{Cursor, Field, Search, comparable, comparables},
     view::{Page, RequestView},
 };
 use serde_json::Value;
@@ -131,7 +131,7 @@ impl Sought {
         // What stands for a secret tells nothing, so nobody looks for it.
         for (name, value) in request.parameters.iter().filter(|(_, value)| !hidden::is_mark(value)) {
             sought.add_values(value);
-            if let Some(value) = comparable(value) {
+            for value in comparables(value) {
                 sought.add_term(&parameter_term(name, &value));
             }
         }
@@ -227,7 +227,7 @@ pub(super) fn label_term(key: &str, value: &str) -> String {
     term('l', key, value)
 }
 
-/// The term of every request that has a parameter of this name and value.
+/// The term of every request that has a parameter of this name and value, or a list with this value.
 pub(super) fn parameter_term(name: &str, value: &str) -> String {
     term('p', name, value)
 }

@@ -36,7 +36,10 @@ fn fits(known: &Known, search: &Search) -> bool {
                     .any(|(_, correlation, labels)| labelled(labels, correlation, key, value))
         })
         && search.parameters().iter().all(|(name, value)| {
-            view.parameters.get(name).and_then(comparable).is_some_and(|text| text == *value)
+            view.parameters.get(name).is_some_and(|of| match of {
+                serde_json::Value::Array(all) => all.iter().filter_map(comparable).any(|text| text == *value),
+                one => comparable(one).is_some_and(|text| text == *value),
+            })
         })
         && search.text().is_none_or(|text| {
             let text = text.to_lowercase();
@@ -141,7 +144,8 @@ async fn make(bench: &Bench, number: usize) -> Known {
         "ratio": 0.5,
         "public": number.is_multiple_of(2),
         "note": pick(&["%", "_", "\\", "a,b\n\"c\"", "=cmd()", "ÄÖ"]),
-        "tags": ["x", { "deep": format!("deep-{number}") }],
+        "tags": ["x", { "deep": format!("deep-{number}") }, number % 4, "x", number.is_multiple_of(3), ["inner"]],
+        "zones": [pick(&["eu-1", "eu-2", "Straße"]), "7"],
         "text": "3",
         "odd \"name\"]": "odd",
     }));
@@ -289,6 +293,14 @@ fn queries(made: &[Known]) -> Vec<String> {
         "filters[parameters][EQUALS][ratio]=0.5",
         "filters[parameters][EQUALS][public]=true",
         "filters[parameters][EQUALS][tags]=x",
+        "filters[parameters][EQUALS][tags]=3",
+        "filters[parameters][EQUALS][tags]=3.0",
+        "filters[parameters][EQUALS][tags]=true",
+        "filters[parameters][EQUALS][tags]=inner",
+        "filters[parameters][EQUALS][tags]=[\"x\"]",
+        "filters[parameters][EQUALS][zones]=7&filters[name][STARTS_WITH]=vm",
+        "filters[parameters][EQUALS][zones]=eu-1&size=3",
+        "filters[parameters][EQUALS][zones]=Straße&filters[parameters][EQUALS][tags]=false",
         "filters[parameters][EQUALS][deep]=deep-1",
         "filters[parameters][EQUALS][odd \"name\"]]=odd",
         "filters[parameters][EQUALS][note]=a,b%0A\"c\"",

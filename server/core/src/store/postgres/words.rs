@@ -31,25 +31,33 @@ pub(in crate::store) fn id_text(column: &str) -> String {
     format!("{column}::text")
 }
 
-/// Adds the test that a column's JSON object has this member, compared as text.
+/// Adds the test that a column's JSON object has this member, or has it in a list of this name, compared as text.
 pub(in crate::store) fn member(query: &mut QueryBuilder<Db>, column: &str, name: &str, value: &str) {
+    let spelled = serde_json::from_str(value).ok().filter(|json: &serde_json::Value| {
+        let is_plain = json.is_boolean() || json.is_number();
+        is_plain && domain::search::comparable(json).as_deref() == Some(value)
+    });
+    let text = serde_json::Value::String(value.to_owned());
+    let meant: Vec<String> = [Some(text), spelled].iter().flatten().map(canonical).collect();
     // The column holds canonical JSON, so that equal values are equal texts. No JSON with a NUL is taken apart here.
     query
         .push("CASE WHEN strpos(")
         .push(column)
-        .push(", '\\u0000') > 0 THEN false ELSE coalesce((")
+        .push(", '\\u0000') > 0 THEN false ELSE EXISTS (SELECT 1 FROM (SELECT ")
         .push(column)
         .push("::json -> ")
         .push_bind(name.to_owned())
-        .push(")::text IN (")
-        .push_bind(canonical(&serde_json::Value::String(value.to_owned())));
-    if let Ok(json @ (serde_json::Value::Bool(_) | serde_json::Value::Number(_))) =
-        serde_json::from_str(value)
-        && domain::search::comparable(&json).as_deref() == Some(value)
-    {
-        query.push(", ").push_bind(value.to_owned());
-    }
-    query.push("), false) END");
+        .push(
+            " AS value) AS member
+               WHERE value::text = ANY (",
+        )
+        .push_bind(meant.clone())
+        .push(
+            ") OR EXISTS (SELECT 1 FROM json_array_elements(CASE json_typeof(value) WHEN 'array' THEN value END) AS element
+                           WHERE element::text = ANY (",
+        )
+        .push_bind(meant)
+        .push("))) END");
 }
 
 fn canonical(value: &serde_json::Value) -> String {

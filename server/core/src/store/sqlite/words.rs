@@ -30,29 +30,41 @@ pub(in crate::store) fn id_text(column: &str) -> String {
     )
 }
 
-/// Adds the test that a column's JSON object has this member, compared as text.
+/// Adds the test that a column's JSON object has this member, or has it in a list of this name, compared as text.
 pub(in crate::store) fn member(query: &mut QueryBuilder<Db>, column: &str, name: &str, value: &str) {
     query
         .push("EXISTS (SELECT 1 FROM json_each(")
         .push(column)
         .push(") AS member WHERE member.key = ")
         .push_bind(name.to_owned())
-        .push(" AND (member.type = 'text' AND member.value = ")
-        .push_bind(value.to_owned());
+        .push(" AND (");
+    equal(query, "member", value);
+    query.push(
+        " OR member.type = 'array' AND EXISTS (SELECT 1 FROM json_each(member.value) AS element WHERE ",
+    );
+    equal(query, "element", value);
+    query.push(")))");
+}
+
+/// Adds the test that what `json_each` gives is this text, or what has it as its one spelling.
+fn equal(query: &mut QueryBuilder<Db>, row: &str, value: &str) {
+    query.push(format!("({row}.type = 'text' AND {row}.value = ")).push_bind(value.to_owned());
     match serde_json::from_str::<serde_json::Value>(value) {
         Ok(serde_json::Value::Bool(_)) => {
-            query.push(" OR member.type = ").push_bind(value.to_owned());
+            query.push(format!(" OR {row}.type = ")).push_bind(value.to_owned());
         }
         Ok(json @ serde_json::Value::Number(_)) => {
             // Only its one spelling is meant; others are texts.
             let spelled = domain::search::comparable(&json);
             if let (true, Some(number)) = (spelled.as_deref() == Some(value), json.as_f64()) {
-                query.push(" OR member.type IN ('integer', 'real') AND member.value = ").push_bind(number);
+                query
+                    .push(format!(" OR {row}.type IN ('integer', 'real') AND {row}.value = "))
+                    .push_bind(number);
             }
         }
         _ => {}
     }
-    query.push("))");
+    query.push(")");
 }
 
 /// Whether words like this are found by an index.

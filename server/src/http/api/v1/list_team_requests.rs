@@ -59,7 +59,7 @@ pub(super) struct Listing {
     #[param(rename = "filters[labels][EQUALS][system.correlationId]")]
     correlation_id: Option<String>,
     /// Only requests whose parameter of this name has this value: a text as it is, a number, `true` or `false` as JSON
-    /// writes it.
+    /// writes it. One that is a list has each of its values.
     #[param(rename = "filters[parameters][EQUALS][<name>]")]
     parameter: Option<String>,
     /// `csv` or `ndjson`: all matches as a file, whatever `size` and `cursor` say, as with `Accept: text/csv` and
