@@ -19,7 +19,7 @@ pub fn Submissions(
     submissions: SubmissionsView,
 ) -> impl IntoView {
     let only_counted = submissions.only_counted;
-    let first = submissions.results.first().map(|row| row.at);
+    let first = first(&submissions.results);
     let rows = submissions.results.into_iter().map(|row| view! { <Row first=first row/> }).collect_view();
     view! {
         <div class="table" role="group" aria-label="Submissions" tabindex="0">
@@ -77,6 +77,12 @@ fn Row(first: Option<Moment>, row: SubmissionView) -> impl IntoView {
     }
 }
 
+/// When the one arrived that made the request. What was refused under its key before has no part in it.
+fn first(rows: &[SubmissionView]) -> Option<Moment> {
+    let made = |row: &&SubmissionView| row.outcome == SubmissionOutcome::First && !decides(&row.operation);
+    rows.iter().find(made).map(|row| row.at)
+}
+
 /// Whether this operation is a decision about a request, not the request itself.
 fn decides(operation: &str) -> bool {
     ["cancel", "retry", "resolve", "approve", "reject"].contains(&operation)
@@ -119,13 +125,26 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn row(outcome: &str) -> serde_json::Value {
+        json!({"id": "01890a5d-ac96-774b-bcce-b302099a8057", "key": "k", "request_id": null, "operation": "create",
+               "outcome": outcome, "problem": null, "channel": "form", "sent_by": "ann", "token": null,
+               "address": null, "correlation_id": null, "at": "2026-01-31T12:00:00.000Z"})
+    }
+
+    #[test]
+    fn the_first_is_the_one_that_made_the_request() {
+        let mut cancel = row("first");
+        cancel["operation"] = json!("cancel");
+        let mut made = row("first");
+        made["at"] = json!("2026-01-31T12:00:09.000Z");
+        let rows: Vec<SubmissionView> =
+            serde_json::from_value(json!([row("refused"), cancel, made, row("replayed")])).unwrap();
+        assert_eq!(first(&rows), Some(rows[2].at));
+        assert_eq!(first(&rows[..2]), None);
+    }
+
     #[test]
     fn arrivals_are_counted_by_outcome() {
-        let row = |outcome: &str| {
-            json!({"id": "01890a5d-ac96-774b-bcce-b302099a8057", "key": "k", "request_id": null, "operation": "create",
-                   "outcome": outcome, "problem": null, "channel": "form", "sent_by": "ann", "token": null,
-                   "address": null, "correlation_id": null, "at": "2026-01-31T12:00:00.000Z"})
-        };
         let submissions = json!({"results": [row("first"), row("replayed"), row("replayed")], "total": 7, "only_counted": 4});
         let submissions = serde_json::from_value(submissions).unwrap();
         assert_eq!(tally(&submissions), "7 arrivals: 1 first, 2 replayed, 4 only counted");
