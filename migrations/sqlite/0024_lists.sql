@@ -3,7 +3,9 @@ CREATE TEMP TABLE listed AS
 SELECT sought.id,
        (SELECT group_concat(hex(term), ' ')
           FROM (SELECT DISTINCT substr('p' || member.key || '='
-                                       || CASE element.type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE element.atom END,
+                                       || CASE element.type WHEN 'text' THEN element.value
+                                                            -- As it is written there.
+                                                            ELSE member.value -> ('$[' || element.key || ']') END,
                                        1, 96) AS term
                   FROM json_each(request.parameters) AS member, json_each(member.value) AS element
                  WHERE member.type = 'array' AND element.atom IS NOT NULL)) AS terms

@@ -127,6 +127,11 @@ fn catalog(config: &Config) -> Result<Catalog, OpenFailure> {
             tracing::warn!(offering = broken.id, %mistake, "an offering is disabled");
         }
     }
+    for offering in catalog.iter() {
+        if let Some(why) = offering.provisioner.lacks() {
+            tracing::warn!(offering = %offering.id, why, "requests of this offering will fail on this server");
+        }
+    }
     if catalog.iter().next().is_none() {
         tracing::warn!(
             folder = %folder.display(),

@@ -55,7 +55,7 @@ impl Signing {
     pub fn title(self) -> &'static str {
         match self {
             Self::Standard => "Standard Webhooks",
-            Self::Github => "GitHub (X-Hub-Signature-256)",
+            Self::Github => "GitHub (X-Hub-Signature-256, content type application/json)",
             Self::Bearer => "Bearer secret",
         }
     }

@@ -106,7 +106,8 @@ fn Live(page: RequestPage) -> impl IntoView {
         <History page/>
         <h2>"Submissions"</h2>
         <p>
-            "Everything that arrived for this request. One made it; repeats got its result and changed nothing."
+            "Everything that arrived for this request. One made it; repeats got its result, changed nothing, and appear
+             here within a second or two."
         </p>
         <p class="quiet">{move || tally(&submissions.read())} "."</p>
         {move || view! { <Submissions submissions=submissions.get()/> }}

@@ -72,10 +72,12 @@ impl Caller {
         if self.may(act, team) {
             return Ok(());
         }
-        Err(Error::new(
-            ProblemKind::Forbidden,
-            format!("Your role in team {team} lets you look, not change. Ask an owner of the team."),
-        ))
+        let why = if self.may(TeamAct::Request, team) {
+            format!("Only owners of team {team} and administrators may do this. Ask one of them.")
+        } else {
+            format!("Your role in team {team} lets you look, not change. Ask an owner of the team.")
+        };
+        Err(Error::new(ProblemKind::Forbidden, why))
     }
 
     pub(crate) fn token_label(&self) -> Option<&str> {

@@ -83,7 +83,10 @@ async fn announce(
     if as_json {
         line(&json!({ "address": base, "listen": address.to_string(), "setup": link }).to_string());
     } else {
-        line(&format!("Keyturn listens on {base}"));
+        line(&format!("Keyturn listens on http://{address}"));
+        if config.public_url.is_some() {
+            line(&format!("People and callbacks reach it at {base}"));
+        }
         if let Some(link) = link {
             line(&format!("Set it up, once, at {link}"));
         }

@@ -22,6 +22,13 @@ async fn the_first_administrator_is_made_by_the_printed_link_once() {
     let link: &'static str = link.leak();
     let short = browser.post("/setup", &form(link, "short")).await.is(422);
     assert_eq!(hidden(&short, "link"), link);
+    // A name that somebody has who is no administrator.
+    server.home.must(&["user", "add", "ada", "--role", "member"], "");
+    let taken = browser.post("/setup", &form(link, PASSWORD)).await.is(422);
+    assert!(taken.text().contains("there is a user ada already"), "{}", taken.text());
+    let form = |link: &'static str, password: &'static str| {
+        [("link", link), ("name", "ida"), ("password", password), ("team", "alpha")]
+    };
     let made = browser.post("/setup", &form(link, PASSWORD)).await.is(303);
     assert_eq!(made.header("location"), Some("/"));
     browser.get("/").await.is(200);

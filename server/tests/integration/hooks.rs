@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 use std::time::UNIX_EPOCH;
 
-const HOOKS: &str = "/teams/alpha/hooks";
+pub(super) const HOOKS: &str = "/teams/alpha/hooks";
 
 fn hmac(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
     let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).unwrap();
@@ -466,7 +466,9 @@ async fn owners_change_hooks_members_see_them_and_others_do_not() {
         assert_eq!(listed["results"][0]["id"], hook.id);
         assert!(listed["results"][0].get("sample").is_none());
         assert!(api.get(&hook.managed()).await.is(200).json().get("sample").is_none());
-        api.post(HOOKS, "k", &definition("bearer")).await.refused(403, "forbidden");
+        let refused = api.post(HOOKS, "k", &definition("bearer")).await.refused(403, "forbidden");
+        let is_member = api.token == world.ann.token;
+        assert_eq!(refused.text().contains("Only owners of team alpha"), is_member, "{}", refused.text());
         api.patch(&hook.managed(), "k", "\"1\"", &json!({ "title": "x" })).await.refused(403, "forbidden");
         api.act(&format!("{}/rotate", hook.managed()), "k").await.refused(403, "forbidden");
         api.delete(&hook.managed(), "k").await.refused(403, "forbidden");

@@ -36,6 +36,7 @@ mod names;
 mod notifications;
 mod postgres;
 mod quotas;
+mod readme;
 mod routes;
 mod search;
 mod secrets;

@@ -40,7 +40,7 @@ fn Entry(event: EventView) -> impl IntoView {
     let attempt = (event.attempt > 1).then(|| format!(" (attempt {})", event.attempt));
     let what = match event.entry {
         EventEntry::State { state, reason } => view! {
-            <span><State state/> <span class="visually-hidden">{format!("The state became {}.", word(state))}</span></span>
+            <span><State state/> <span class="visually-hidden">{format!("State: {}.", word(state))}</span></span>
             {reason.map(|reason| view! { <span>" " <Linked text=reason/></span> })}
         }
         .into_any(),

@@ -61,9 +61,9 @@ fn cancellation(kind: Kind, state: RequestState, made_of: bool) -> &'static str 
     let begun = state != RequestState::Queued;
     match kind {
         Kind::Create if state == RequestState::PendingApproval => {
-            "Nothing was begun. Its name is free again."
+            "Nothing is begun yet. Its name becomes free again."
         }
-        _ if state == RequestState::PendingApproval => "Nothing was begun. The resource stays as it is.",
+        _ if state == RequestState::PendingApproval => "Nothing is begun yet. The resource stays as it is.",
         Kind::Create if made_of => "Its steps are stopped, and what they made is removed, last first.",
         Kind::Create if begun => "A running program is stopped and what it made is taken away.",
         Kind::Create => "What was begun of it, if anything was, is taken away, and its name is free again.",

@@ -233,6 +233,10 @@ pub trait Provisioner: Send + Sync + std::fmt::Debug {
     fn shared_secrets(&self) -> Vec<SharedSecret> {
         Vec::new()
     }
+    /// What it lacks on this machine so that nothing it is asked for can go well; nothing where it lacks nothing.
+    fn lacks(&self) -> Option<String> {
+        None
+    }
 }
 
 #[cfg(test)]

@@ -127,6 +127,11 @@ impl Portal {
             Made::New => self.caller(id, from).await,
             // The second of two clicks finds the administrator that the first one made; a login checks the rest.
             Made::Exists if self.made_by(sent).await? => self.log_in(sent.name, sent.password, from).await,
+            // Somebody of that name is no administrator; the link is as good as before.
+            Made::Exists if self.set_up_pending().await? => Err(Error::field(
+                "/name",
+                format!("there is a user {} already; choose another name", sent.name),
+            )),
             Made::Exists | Made::NoSuchTeam => {
                 Err(Error::new(ProblemKind::SetupDone, ProblemKind::SetupDone.help()))
             }

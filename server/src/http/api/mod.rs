@@ -26,8 +26,10 @@ fn described() -> OpenApi {
     let mut info = Info::new("Keyturn", env!("CARGO_PKG_VERSION"));
     info.description = Some(
         "A portal that carries each request out once, however often it is sent. Every call that changes something \
-         needs an Idempotency-Key of the caller's making; a repeat with the same key gets the first answer. Problems \
-         are application/problem+json (RFC 9457), and each type is a page of the portal."
+         needs an Idempotency-Key of the caller's making; a repeat with the same key gets the first answer. So whoever \
+         has no answer, or got 408, 429, 503 or a 409 with Retry-After, sends the same again with the same key, after \
+         Retry-After where it came; every other 4xx stays until something changes. Problems are \
+         application/problem+json (RFC 9457), and each type, /problems/<name>, is a page of the portal."
             .into(),
     );
     let mut components = Components::new();

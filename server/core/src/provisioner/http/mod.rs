@@ -294,4 +294,8 @@ impl Provisioner for Http {
     fn shared_secrets(&self) -> Vec<SharedSecret> {
         self.plan.secrets.shared(&self.plan.shared)
     }
+
+    fn lacks(&self) -> Option<String> {
+        self.plan.secrets.read().err()
+    }
 }

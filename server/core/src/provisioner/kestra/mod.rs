@@ -231,4 +231,8 @@ impl Provisioner for Kestra {
     fn shared_secrets(&self) -> Vec<SharedSecret> {
         self.plan.secrets.shared(&self.plan.shared)
     }
+
+    fn lacks(&self) -> Option<String> {
+        self.plan.secrets.read().err()
+    }
 }

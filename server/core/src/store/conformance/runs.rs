@@ -247,6 +247,11 @@ pub(super) async fn an_unknown_outcome_is_resolved_once(bench: Bench) {
                 Submitted::Undecidable(RequestState::Queued)
             ));
         }
+        // Nor is it canceled, unless it was to be tried again: what is tried may be stopped.
+        if resolution != Resolution::Retry {
+            let cancel = bench.decision(scope(&format!("{key}-c")), Operation::Cancel, Effect::Cancel(id));
+            assert!(matches!(bench.store.submit(cancel).await.unwrap(), Submitted::TooLate(_)));
+        }
         let by_force = resolve(&format!("{key}-f"), Some("it takes too long".into()));
         assert!(matches!(
             bench.store.submit(by_force).await.unwrap(),

@@ -121,6 +121,11 @@ fn holds(known: &Known, filter: Filter<'_>) -> bool {
 
 /// Makes a request out of a number: each has some of everything.
 async fn make(bench: &Bench, number: usize) -> Known {
+    make_with(bench, number, Object::new()).await
+}
+
+/// The same, with these parameters besides.
+async fn make_with(bench: &Bench, number: usize, further: Object) -> Known {
     let pick = |of: &[&str]| of[(number * 7 + number / 5) % of.len()].to_owned();
     let team = ["blue", "green", "red"][number % 3];
     let key = format!("Key-{number}");
@@ -145,10 +150,11 @@ async fn make(bench: &Bench, number: usize) -> Known {
         "public": number.is_multiple_of(2),
         "note": pick(&["%", "_", "\\", "a,b\n\"c\"", "=cmd()", "ÄÖ"]),
         "tags": ["x", { "deep": format!("deep-{number}") }, number % 4, "x", number.is_multiple_of(3), ["inner"]],
-        "zones": [pick(&["eu-1", "eu-2", "Straße"]), "7"],
+        "zones": [pick(&["eu-1", "eu-2", "Straße"]), "7", 1e-7, 0.300_000_000_000_000_04],
         "text": "3",
         "odd \"name\"]": "odd",
     }));
+    view.parameters.extend(further);
     if number.is_multiple_of(3) {
         view.correlation_id = format!("payment-ORD-{}", number / 6);
     }
@@ -300,6 +306,9 @@ fn queries(made: &[Known]) -> Vec<String> {
         "filters[parameters][EQUALS][tags]=[\"x\"]",
         "filters[parameters][EQUALS][zones]=7&filters[name][STARTS_WITH]=vm",
         "filters[parameters][EQUALS][zones]=eu-1&size=3",
+        "filters[parameters][EQUALS][zones]=eu-1&filters[state][EQUALS]=queued",
+        "filters[parameters][EQUALS][zones]=1e-7&filters[name][STARTS_WITH]=vm",
+        "filters[parameters][EQUALS][zones]=0.30000000000000004",
         "filters[parameters][EQUALS][zones]=Straße&filters[parameters][EQUALS][tags]=false",
         "filters[parameters][EQUALS][deep]=deep-1",
         "filters[parameters][EQUALS][odd \"name\"]]=odd",
@@ -494,6 +503,18 @@ pub(super) async fn no_character_of_a_value_means_anything_but_itself(bench: Ben
         ] {
             let search = Search::read([(name, literal)]).unwrap();
             found(&bench, &made, &ListScope::All, &search.query()).await;
+        }
+    }
+    // What is written like a NUL, and is none.
+    let further = object(&json!({ "path": "C:\\u0000\\x", "paths": ["C:\\u0000\\x", "\\\\u0000"] }));
+    made.push(make_with(&bench, 12, further).await);
+    for (name, value) in
+        [("path", "C:\\u0000\\x"), ("paths", "C:\\u0000\\x"), ("paths", "\\\\u0000"), ("text", "3")]
+    {
+        for further in ["", "&filters[name][STARTS_WITH]=vm", "&filters[state][EQUALS]=queued", "&q=u0000"] {
+            let search = Search::read([(domain::search::parameter(name), value)]).unwrap();
+            let query = format!("{}{further}", search.query());
+            assert!(found(&bench, &made, &ListScope::All, &query).await > 0, "{query}");
         }
     }
     for literal in ["\"", "odd\"", "$", "$.size", "[0]", "#-1", "size\u{0}"] {

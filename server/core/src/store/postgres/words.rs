@@ -39,11 +39,14 @@ pub(in crate::store) fn member(query: &mut QueryBuilder<Db>, column: &str, name:
     });
     let text = serde_json::Value::String(value.to_owned());
     let meant: Vec<String> = [Some(text), spelled].iter().flatten().map(canonical).collect();
-    // The column holds canonical JSON, so that equal values are equal texts. No JSON with a NUL is taken apart here.
+    // The column holds canonical JSON, so that equal values are equal texts. No JSON with a NUL is taken apart here, which is
+    // spelled like no text with a backslash: that has two.
     query
         .push("CASE WHEN strpos(")
         .push(column)
-        .push(", '\\u0000') > 0 THEN false ELSE EXISTS (SELECT 1 FROM (SELECT ")
+        .push(", '\\u0000') > 0 AND ")
+        .push(column)
+        .push(" ~ '(^|[^\\\\])(\\\\\\\\)*\\\\u0000' THEN false ELSE EXISTS (SELECT 1 FROM (SELECT ")
         .push(column)
         .push("::json -> ")
         .push_bind(name.to_owned())

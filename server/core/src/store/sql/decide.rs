@@ -182,6 +182,11 @@ async fn cancel(connection: &mut Connection, id: RequestId, now: Moment) -> Stor
     if run.try_get::<String, _>("intent")? == "cancel" {
         return shown(connection, id, AnswerKind::Done, true, "request_cancel").await;
     }
+    if let Some(Resolution::Adopt | Resolution::Abandon) = resolved(connection, &request).await? {
+        return Ok(Decided::Not(Submitted::TooLate(
+            "Somebody decided what is to become of it, and that is being carried out.",
+        )));
+    }
     let owned = run.try_get::<Option<String>, _>("owner")?.is_some();
     let touched: bool = run.try_get("touched")?;
     if touched && Kind::of(&request.view.action) == Kind::Delete {
