@@ -126,7 +126,11 @@ async fn of_a_flow_that_ran_twice_one_counts_and_the_history_says_so() {
     let id = world.ann.made(&machine("twice", "now")).await;
     assert_eq!(world.ann.ended(&id).await["state"], "succeeded");
     assert_eq!(kestra.of("make", &id).len(), 2);
-    assert!(told(&world, &id).await.contains("2 executions bear this request's label"));
+    assert!(
+        told(&world, &id)
+            .await
+            .contains("2 executions bear this request's labels, of which the first counts: ")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

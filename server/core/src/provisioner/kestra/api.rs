@@ -204,7 +204,12 @@ impl Kestra {
         }
         found.sort_by_key(Execution::stage);
         if found.len() > 1 {
-            let line = format!("{} executions bear this request's label", found.len());
+            let ids: Vec<&str> = found.iter().map(|execution| execution.id.as_str()).collect();
+            let line = format!(
+                "{} executions bear this request's labels, of which the first counts: {}",
+                ids.len(),
+                ids.join(", ")
+            );
             // A log that is not read any more is no reason to stop.
             let _ = context.log.send(line).await;
         }
