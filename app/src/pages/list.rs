@@ -184,7 +184,7 @@ fn Exports(path: String, exact: String) -> impl IntoView {
     view! {
         <p id="exports">
             "Export all of them: " <a href=csv rel="external" download>"CSV"</a>
-            <span class="quiet">" with times of the zone " {zone}</span> ", "
+            <span class="quiet">" with times of " {zone}</span> ", "
             <a href=json rel="external" download>"NDJSON"</a> <span class="quiet">" with times in UTC"</span> "."
         </p>
     }
