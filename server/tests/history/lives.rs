@@ -1,6 +1,6 @@
 //! Names, lives and effects: one living resource a name, one effect a request, and nothing that ended comes back.
 
-use super::{Ask, Case, Findings, Outcome, Promise, Resource};
+use super::{Ask, Case, Effect, Findings, Outcome, Promise, Resource};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 pub(super) fn check(case: &Case<'_>, found: &mut Findings) {
@@ -67,11 +67,14 @@ fn effects(case: &Case<'_>, found: &mut Findings) {
             found.add(Promise::OneEffect, format!("the effect of no request: {effect:?}"));
         }
     }
-    for ((request, deed), count) in counts.iter().filter(|((_, deed), _)| *deed == "again") {
-        let words = case
+    let words = |request: &str| -> HashSet<&str> {
+        let retries = case
             .decisions(request)
             .filter(|call| matches!(&call.ask, Ask::Resolve { resolution, .. } if resolution == "retry"));
-        let words: HashSet<&str> = words.map(|call| call.key.as_str()).collect();
+        retries.map(|call| call.key.as_str()).collect()
+    };
+    for ((request, deed), count) in counts.iter().filter(|((_, deed), _)| *deed == "again") {
+        let words = words(request);
         if usize::try_from(*count).is_ok_and(|count| count > words.len()) {
             found.add(
                 Promise::OneEffect,
@@ -79,13 +82,27 @@ fn effects(case: &Case<'_>, found: &mut Findings) {
             );
         }
     }
+    // What a person's word took back may be done again at a further word, and be taken back once more.
     let once = |(_, _, deed): &(&str, u32, &str)| *deed != "again";
     for ((request, attempt, deed), count) in in_attempt.iter().filter(|(key, count)| once(key) && **count > 1)
     {
-        found.add(
-            Promise::OneEffect,
-            format!("{deed} was done {count} times in attempt {attempt} of request {request}"),
-        );
+        if usize::try_from(*count).is_ok_and(|count| count > 1 + words(request).len()) {
+            found.add(
+                Promise::OneEffect,
+                format!("{deed} was done {count} times in attempt {attempt} of request {request}"),
+            );
+        }
+    }
+    let mut last: HashMap<&str, &Effect> = HashMap::new();
+    for effect in case.history.end.ledger.iter().filter(|effect| effect.deed != "again") {
+        if last.get(effect.request.as_str()).is_some_and(|before| before.deed == effect.deed) {
+            found.add(Promise::OneEffect, format!("done twice, with nothing taken back between: {effect:?}"));
+        }
+        if effect.deed == "destroy" {
+            // Whoever made it.
+            last.retain(|_, before| before.name != effect.name);
+        }
+        last.insert(&effect.request, effect);
     }
     for request in &case.history.end.requests {
         let done = |deed| counts.get(&(request.id.as_str(), deed)).copied().unwrap_or(0);

@@ -273,6 +273,24 @@ fn what_nobody_can_tell_of_is_asked_for_again_only_by_a_persons_word() {
 }
 
 #[test]
+fn what_a_person_took_back_is_done_again_only_by_a_further_word() {
+    let with = |words: usize, deeds: &[&str]| {
+        let mut history = decided();
+        for word in 0..words {
+            let retry = Ask::Resolve { request: "r12".into(), resolution: "retry".into() };
+            history.call(&format!("word-{word}"), retry, told("r12", false));
+        }
+        for deed in deeds {
+            history.effect(deed, "r12", "twelve");
+        }
+        check(&history).into_iter().map(|violation| violation.promise).collect::<Vec<_>>()
+    };
+    assert_eq!(with(1, &["apply", "destroy"]), []);
+    assert!(with(0, &["apply", "destroy"]).contains(&Promise::OneEffect), "nobody let it be done again");
+    assert!(with(3, &["apply", "apply", "destroy"]).contains(&Promise::OneEffect), "nothing was taken back");
+}
+
+#[test]
 fn what_was_done_before_it_could_be_stopped_says_so() {
     let canceled = |reason: Option<&str>| {
         let mut history = changed();
