@@ -1,8 +1,9 @@
 //! Carrying out what is done to a thing that is there: updates, actions and deletes.
 //!
 //! An update that fails or is stopped is taken back by bringing the thing to what it was before. An action cannot be
-//! taken back, so it is looked at: done or not done; where that cannot tell, the word of a person counts either way. A delete is one teardown, whoever asks how often. A change that
-//! meets the deletion of its resource is stopped and nothing of it is taken back, since the teardown takes it all.
+//! taken back, so it is looked at: done or not done; where that cannot tell, the word of a person counts either way. A
+//! delete is one teardown, whoever asks how often. A change that meets the deletion of its resource is stopped and nothing
+//! of it is taken back, since the teardown takes it all.
 
 use super::{
     carry_out::{Attempt, Verdict},
